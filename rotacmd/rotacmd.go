@@ -66,7 +66,7 @@ func WithSource(name string, files fs.FS) Option {
 // looked at as those of [WithSource] are; a Storage of package internal/source/directory says what faults call it.
 func WithFiles(scheme string, open func(rest string) (fs.FS, error)) Option {
 	return func(p *command.Program) {
-		p.Files = append(p.Files, command.FilesKind{Scheme: scheme, Open: open})
+		p.Files = append(p.Files, command.Kind[fs.FS]{Scheme: scheme, Open: open})
 	}
 }
 
@@ -75,13 +75,13 @@ func WithFiles(scheme string, open func(rest string) (fs.FS, error)) Option {
 // for it.
 func WithStorage(scheme string, open func(rest string) (journal.Appender, error)) Option {
 	return func(p *command.Program) {
-		p.Storages = append(p.Storages, command.StorageKind{Scheme: scheme, Open: open})
+		p.Storages = append(p.Storages, command.Kind[journal.Appender]{Scheme: scheme, Open: open})
 	}
 }
 
 // WithPublisher adds a sink of samples: run --publish SCHEME:REST opens it with the rest.
 func WithPublisher(scheme string, open func(rest string) (rota.Publisher, error)) Option {
 	return func(p *command.Program) {
-		p.Publishers = append(p.Publishers, command.PublisherKind{Scheme: scheme, Open: open})
+		p.Publishers = append(p.Publishers, command.Kind[rota.Publisher]{Scheme: scheme, Open: open})
 	}
 }

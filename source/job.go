@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,11 +22,7 @@ func ParseJob(name string, data []byte, types work.Types,
 	if !Extension(name) {
 		return id, cluster.JobSpec{}, CheckFile(name)
 	}
-	f, err := open(name, data)
-	if err != nil {
-		return id, cluster.JobSpec{}, err
-	}
-	root, err := f.read()
+	f, root, err := read(name, data)
 	if err != nil {
 		return id, cluster.JobSpec{}, err
 	}
@@ -38,10 +35,7 @@ func ParseJob(name string, data []byte, types work.Types,
 	if len(j.faults) > 0 {
 		return id, cluster.JobSpec{}, j.first()
 	}
-	if j.id != "" {
-		return cluster.JobID(j.id), spec, nil
-	}
-	return id, spec, nil
+	return cmp.Or(cluster.JobID(j.id), id), spec, nil
 }
 
 // single reads a job of one task.
@@ -90,12 +84,10 @@ func (d *jobDecoder) job() cluster.JobSpec {
 	if len(d.faults) > 0 {
 		return s
 	}
-	id := cluster.JobID(d.id)
-	if id == "" {
-		id = ID(d.path)
-	}
+	id := cmp.Or(cluster.JobID(d.id), ID(d.path))
 	if err := cluster.CheckCommand(cluster.SubmitJob{Job: id, Spec: s}); err != nil {
-		d.refuse(err)
+		at, message := d.refused(err, "spec.")
+		d.fail(at, message, "")
 	}
 	return s
 }
@@ -161,14 +153,6 @@ func (d *jobDecoder) namedTwice() {
 		}
 		seen[t.spec.Name] = t
 	}
-}
-
-// refuse turns the cluster's refusal of the job into a fault; the path of the refusal gives its place.
-func (d *jobDecoder) refuse(err error) {
-	message, _, _ := strings.Cut(err.Error(), "\n")
-	message = strings.TrimPrefix(message, "spec.")
-	path, _, _ := strings.Cut(message, ":")
-	d.fail(d.valueAt(path, message), message, "")
 }
 
 // taskDecoder reads one task of a job.

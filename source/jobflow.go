@@ -64,21 +64,11 @@ func (t *taskDecoder) partsTo(v *node) (message, hint string) {
 func (d *jobDecoder) flowEdges(s *cluster.JobSpec) {
 	names := d.names()
 	for _, t := range d.tasks {
-		for i, in := range t.ingress {
-			switch at := slices.Index(names, in.Task); {
-			case at < 0:
-				t.fail(in.place, fmt.Sprintf("from: there is no task %.40q", in.Task), suggest(in.Task, names))
-			case in.Task == t.spec.Name:
-				t.fail(in.place, "from: it takes from itself", "drop it")
-			case slices.ContainsFunc(t.ingress[:i], func(o ingress) bool { return o.Task == in.Task }):
-				t.fail(in.place, fmt.Sprintf("from: duplicate task %q", in.Task), "drop one of them")
-			case d.task(in.Task).spec.Spread != cluster.SpreadPool:
-				t.fail(in.place, fmt.Sprintf("from: the task %s is of spread %s", in.Task, d.task(in.Task).spec.Spread),
-					"only tasks of spread pool hand on segments")
-			default:
-				s.Edges = append(s.Edges, cluster.Edge{From: in.Task, To: t.spec.Name})
-			}
+		ends := make([]edgeEnd, 0, len(t.ingress))
+		for _, in := range t.ingress {
+			ends = append(ends, edgeEnd{in.Task, in.place})
 		}
+		d.join(s, t, ends, names, edgeWords{"from: ", "it takes from itself", "hand on segments"})
 		d.faults = appendNew(d.faults, t.faults)
 	}
 	if len(d.faults) == 0 {
@@ -177,27 +167,36 @@ func (d *jobDecoder) mixed() {
 func (d *jobDecoder) edges(s *cluster.JobSpec) {
 	names := d.names()
 	for _, t := range d.tasks {
-		seen := make(map[string]bool, len(t.after))
-		for _, from := range t.after {
-			switch at := slices.Index(names, from.name); {
-			case at < 0:
-				t.fail(from.place, fmt.Sprintf("after: there is no task %.40q", from.name), suggest(from.name, names))
-			case from.name == t.spec.Name:
-				t.fail(from.place, "after: the task depends on itself", "drop it")
-			case seen[from.name]:
-				t.fail(from.place, fmt.Sprintf("after: duplicate task %q", from.name), "drop one of them")
-			case d.task(from.name).spec.Spread != cluster.SpreadPool:
-				t.fail(from.place, fmt.Sprintf("after: the task %s is of spread %s", from.name,
-					d.task(from.name).spec.Spread), "only tasks of spread pool are served in order")
-			default:
-				s.Edges = append(s.Edges, cluster.Edge{From: from.name, To: t.spec.Name})
-			}
-			seen[from.name] = true
-		}
+		d.join(s, t, t.after, names, edgeWords{"after: ", "the task depends on itself", "are served in order"})
 		d.faults = appendNew(d.faults, t.faults)
 	}
 	if len(d.faults) == 0 {
 		d.cycle(s)
+	}
+}
+
+// edgeWords are what faults of edges say: the field, of an edge to the task itself, and what only tasks of spread pool
+// do.
+type edgeWords struct{ field, itself, pool string }
+
+// join adds the edges that lead from some tasks to this one.
+func (d *jobDecoder) join(s *cluster.JobSpec, t *taskDecoder, ends []edgeEnd, names []string, w edgeWords) {
+	seen := make(map[string]bool, len(ends))
+	for _, from := range ends {
+		switch {
+		case !slices.Contains(names, from.name):
+			t.fail(from.place, fmt.Sprintf("%sthere is no task %.40q", w.field, from.name), suggest(from.name, names))
+		case from.name == t.spec.Name:
+			t.fail(from.place, w.field+w.itself, "drop it")
+		case seen[from.name]:
+			t.fail(from.place, fmt.Sprintf("%sduplicate task %q", w.field, from.name), "drop one of them")
+		case d.task(from.name).spec.Spread != cluster.SpreadPool:
+			t.fail(from.place, fmt.Sprintf("%sthe task %s is of spread %s", w.field, from.name,
+				d.task(from.name).spec.Spread), "only tasks of spread pool "+w.pool)
+		default:
+			s.Edges = append(s.Edges, cluster.Edge{From: from.name, To: t.spec.Name})
+		}
+		seen[from.name] = true
 	}
 }
 

@@ -20,11 +20,7 @@ func Parse(name string, data []byte, types work.Types) (cluster.JobID, cluster.J
 	if err := CheckFile(name); err != nil {
 		return id, cluster.JobSpec{}, err
 	}
-	f, err := open(name, data)
-	if err != nil {
-		return id, cluster.JobSpec{}, err
-	}
-	root, err := f.read()
+	f, root, err := read(name, data)
 	if err != nil {
 		return id, cluster.JobSpec{}, err
 	}
@@ -44,7 +40,8 @@ func (d *decoder) jobOf(id cluster.JobID, task cluster.TaskSpec) (cluster.JobSpe
 	}
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}
 	if err := cluster.CheckCommand(cluster.SubmitJob{Job: id, Spec: spec}); err != nil {
-		return cluster.JobSpec{}, d.refused(err)
+		at, message := d.refused(err, "spec.tasks[0]: ")
+		return cluster.JobSpec{}, d.fault(at, message, "")
 	}
 	return spec, nil
 }
@@ -63,12 +60,12 @@ func CheckFile(name string) error {
 	return nil
 }
 
-// refused turns what the cluster would say about the job into a fault at the field concerned.
-func (d *decoder) refused(err error) error {
-	message, _, _ := strings.Cut(err.Error(), "\n")
-	message = strings.TrimPrefix(message, "spec.tasks[0]: ")
+// refused is what the cluster would say about the job, without a prefix, and the place of the field concerned.
+func (d *decoder) refused(err error, prefix string) (at place, message string) {
+	message, _, _ = strings.Cut(err.Error(), "\n")
+	message = strings.TrimPrefix(message, prefix)
 	path, _, _ := strings.Cut(message, ":")
-	return d.fault(d.valueAt(path, message), message, "")
+	return d.valueAt(path, message), message
 }
 
 // ReadTask parses the one task of a job that a program defines: a JSON object with the fields of a task file, and min,

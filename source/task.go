@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,10 +156,7 @@ func (d *decoder) partitions(t *cluster.TaskSpec) {
 }
 
 func (d *decoder) retry(r work.Retry) {
-	least, most := max(r.MinMS, 1), r.MaxMS
-	if most == 0 {
-		most = (5 * time.Minute).Milliseconds()
-	}
+	least, most := max(r.MinMS, 1), cmp.Or(r.MaxMS, (5*time.Minute).Milliseconds())
 	if least > most {
 		d.fail(d.find("retry.min"), fmt.Sprintf("retry.min: it is above the maximum, %s",
 			time.Duration(most)*time.Millisecond), "raise retry.max")

@@ -211,9 +211,15 @@ func open(name string, data []byte) (*file, error) {
 func lineEnd(s string) bool { return strings.HasPrefix(s, "\r\n") }
 
 // read reads the tree of a file.
-func (f *file) read() (*node, error) {
-	if isJSON(f.path) {
-		return f.readJSON()
+func read(name string, data []byte) (*file, *node, error) {
+	f, err := open(name, data)
+	if err != nil {
+		return nil, nil, err
 	}
-	return f.readYAML()
+	readTree := f.readYAML
+	if isJSON(name) {
+		readTree = f.readJSON
+	}
+	root, err := readTree()
+	return f, root, err
 }

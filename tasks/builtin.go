@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -77,13 +78,7 @@ type noopConfig struct {
 func (o Options) noop() work.Type {
 	return work.Type{
 		Name: "noop", Doc: "does nothing (for load tests)", Periodic: true, DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c noopConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			return work.RunnerFunc(c.run), nil
-		},
+		New: typed(func(c noopConfig, _ work.Definition, _ *faults) work.Runner { return work.RunnerFunc(c.run) }),
 	}
 }
 
@@ -156,9 +151,7 @@ var (
 
 // settle checks the value of a config field and replaces 0 by the usual one.
 func (l limit) settle(f *faults, value *int) {
-	if *value == 0 {
-		*value = l.usual
-	}
+	*value = cmp.Or(*value, l.usual)
 	if *value < 1 || *value > l.most {
 		f.add(l.field, "", "%d is not between 1 and %d", *value, l.most)
 	}

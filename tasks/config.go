@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	escape "github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/work"
 )
 
@@ -34,12 +35,22 @@ func (f faults) err() error {
 	return errors.Join(f...)
 }
 
-// checked is what New returns once everything was looked at.
-func checked(r work.Runner, f faults) (work.Runner, error) {
-	if err := f.err(); err != nil {
-		return nil, err
+// typed is New of a type whose config is a C. New fails with all faults that build adds.
+func typed[C any](
+	build func(c C, d work.Definition, f *faults) work.Runner,
+) func(work.Definition) (work.Runner, error) {
+	return func(d work.Definition) (work.Runner, error) {
+		var c C
+		if err := decode(d, &c); err != nil {
+			return nil, err
+		}
+		var f faults
+		r := build(c, d, &f)
+		if err := f.err(); err != nil {
+			return nil, err
+		}
+		return r, nil
 	}
-	return r, nil
 }
 
 // decode decodes the config of d into v, a pointer to a struct. Its error says which field is wrong, however deep, and
@@ -155,7 +166,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 func didYouMean(got string, known []string) string {
 	best, at := "", len(got)/2+2
 	for _, k := range known {
-		if d := distance(strings.ToLower(got), k); d < at {
+		if d := escape.Distance(strings.ToLower(got), k); d < at {
 			best, at = k, d
 		}
 	}
@@ -163,25 +174,4 @@ func didYouMean(got string, known []string) string {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	return "known fields are " + strings.Join(known, ", ")
-}
-
-// distance is the number of insertions, deletions and replacements between two words (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -52,18 +52,6 @@ func TestNoSecretInConfigErrors(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"ulr", "url", 2}, {"kitten", "sitting", 3}, {"statu", "status", 1}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 // FuzzNew feeds any bytes as config to every type: an error or a runner, never a panic.
 func FuzzNew(f *testing.F) {
 	f.Add("http", []byte(`{"url":"https://a.example/","expect":{"json":{"a.b":[1]}}}`))

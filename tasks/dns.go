@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,15 +50,10 @@ type dnsRunner struct {
 func (o Options) dns() work.Type {
 	return work.Type{
 		Name: "dns", Doc: "a name resolves as expected", Periodic: true, DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c dnsConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			from := c.check(&f, o.guard(&f, c.Allow))
-			return checked(&dnsRunner{c: c, timeout: roundTimeout(d), from: from, found: finder{prefix: "dns"}}, f)
-		},
+		New: typed(func(c dnsConfig, d work.Definition, f *faults) work.Runner {
+			from := c.check(f, o.guard(f, c.Allow))
+			return &dnsRunner{c: c, timeout: roundTimeout(d), from: from, found: finder{prefix: "dns"}}
+		}),
 	}
 }
 
@@ -67,10 +63,7 @@ func (c *dnsConfig) check(f *faults, g guard) asker {
 	} else if _, err := dnsmessage.NewName(fullName(c.Name)); err != nil || strings.Contains(c.Name, "..") {
 		f.add("name", "such as example.org", "%q is not a name", c.Name)
 	}
-	c.Type = strings.ToUpper(c.Type)
-	if c.Type == "" {
-		c.Type = "A"
-	}
+	c.Type = cmp.Or(strings.ToUpper(c.Type), "A")
 	if _, ok := recordTypes[c.Type]; !ok {
 		f.add("type", "one of "+strings.Join(slices.Sorted(maps.Keys(recordTypes)), ", "), "unknown type %q", c.Type)
 	}
@@ -106,10 +99,9 @@ func (r *dnsRunner) Run(ctx context.Context, g *work.Grant) error {
 	if answered {
 		err = r.c.compare(answers)
 	}
-	var de *net.DNSError
-	if errors.As(err, &de) && de.IsNotFound {
+	if de, ok := errors.AsType[*net.DNSError](err); ok && de.IsNotFound {
 		err = &unexpected{"notfound", err}
-	} else if errors.As(err, &de) && de.IsTimeout {
+	} else if ok && de.IsTimeout {
 		err = &unexpected{"timeout", err}
 	}
 	out := r.found.report(ctx, g, err)

@@ -1,9 +1,9 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -44,16 +44,10 @@ func (o Options) exec() work.Type {
 	return work.Type{
 		Name: "exec", Doc: "an allow-listed program; its output as samples", Periodic: true, DefaultEvery: time.Minute,
 		MaxConcurrent: 16,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c execConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			c.check(&f, o)
-			return checked(&execRunner{c: c, room: o.Programs, timeout: execTimeout(d), found: finder{prefix: "exec"}},
-				f)
-		},
+		New: typed(func(c execConfig, d work.Definition, f *faults) work.Runner {
+			c.check(f, o)
+			return &execRunner{c: c, room: o.Programs, timeout: execTimeout(d), found: finder{prefix: "exec"}}
+		}),
 	}
 }
 
@@ -87,15 +81,11 @@ func (c *execConfig) check(f *faults, o Options) {
 			f.add("env."+name, "env:NAME or file:/absolute/path", "%w", err)
 		}
 	}
-	if c.Dir == "" {
-		c.Dir = "/"
-	}
+	c.Dir = cmp.Or(c.Dir, "/")
 	if !filepath.IsAbs(c.Dir) {
 		f.add("dir", "", "%q is not an absolute path", c.Dir)
 	}
-	if c.Grace == 0 {
-		c.Grace = work.Duration(2 * time.Second)
-	}
+	c.Grace = cmp.Or(c.Grace, work.Duration(2*time.Second))
 	if c.Grace < 0 || time.Duration(c.Grace) > 10*time.Second {
 		f.add("grace", "", "%v is not between 0s and 10s", time.Duration(c.Grace))
 	}
@@ -156,61 +146,71 @@ func (c *execConfig) environment() ([]string, error) {
 	return out, nil
 }
 
-// command is what is run.
-func (c *execConfig) command(env []string, stdout, stderr io.Writer) program.Command {
-	return program.Command{Argv: c.Argv, Env: env, Dir: c.Dir, Grace: time.Duration(c.Grace), Stdout: stdout,
-		Stderr: stderr}
+// run runs the program to its end. identity is what it is told besides its environment.
+func (c *execConfig) run(ctx context.Context, room *program.Room, g *work.Grant, identity ...string) (*execEnd, error) {
+	env, err := c.environment()
+	if err != nil {
+		return nil, fmt.Errorf("prepare environment: %w", err)
+	}
+	e := &execEnd{lines: newExecLines(*c, g)}
+	tail := &lastBytes{limit: 1024}
+	start := time.Now()
+	e.End, err = room.Run(ctx, program.Command{
+		Argv: c.Argv, Env: append(env, identity...), Dir: c.Dir, Grace: time.Duration(c.Grace),
+		Stdout: e.lines, Stderr: tail,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", c.Argv[0], err)
+	}
+	e.lines.flush()
+	e.took, e.said = time.Since(start), tail.lastLine()
+	return e, nil
 }
 
 // Run makes one round: the complete run of the program.
 func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
-	env, err := r.c.environment()
-	if err != nil {
-		return fmt.Errorf("prepare environment: %w", err)
-	}
 	round, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	lines := newExecLines(r.c, g)
-	tail := &lastBytes{limit: 1024}
-	start := time.Now()
-	ended, err := r.room.Run(round, r.c.command(env, lines, tail))
+	end, err := r.c.run(round, r.room, g)
 	if err != nil {
-		return fmt.Errorf("run %s: %w", r.c.Argv[0], err)
+		return err
 	}
-	end := execEnd(ended)
-	lines.flush()
-	took := time.Since(start)
-	found := end.finding(round, tail.lastLine())
+	found := end.finding(round)
 	if found == nil {
-		found = lines.exceeded()
+		found = end.lines.exceeded()
 	}
 	out := r.found.report(ctx, g, found)
-	if cut(ctx) {
-		return out
+	if !cut(ctx) {
+		end.emit(g, "exec")
 	}
-	emitEnd(g, "exec", end, took, lines)
 	return out
 }
 
-// emitEnd says how a program ended, and what of its output was not taken.
-func emitEnd(g *work.Grant, prefix string, end execEnd, took time.Duration, lines *execLines) {
-	g.Value(prefix+".exit_code", float64(end.Code), nil)
-	g.Value(prefix+".duration_ms", float64(took)/1e6, nil)
-	for name, n := range map[string]int{".lines_ignored": lines.ignored, ".lines_malformed": lines.malformed,
-		".bytes_dropped": lines.dropped, ".samples_dropped": lines.over} {
+// execEnd is how a program ended, and what it has put out.
+type execEnd struct {
+	program.End
+	lines *execLines
+	said  string // its last line on standard error
+	took  time.Duration
+}
+
+// emit says how a program ended, and what of its output was not taken.
+func (e *execEnd) emit(g *work.Grant, prefix string) {
+	g.Value(prefix+".exit_code", float64(e.Code), nil)
+	g.Value(prefix+".duration_ms", float64(e.took)/1e6, nil)
+	for name, n := range map[string]int{".lines_ignored": e.lines.ignored, ".lines_malformed": e.lines.malformed,
+		".bytes_dropped": e.lines.dropped, ".samples_dropped": e.lines.over} {
 		if n > 0 {
 			g.Value(prefix+name, float64(n), nil)
 		}
 	}
 }
 
-// execEnd is how a program ended.
-type execEnd program.End
-
 // finding is nil for code 0, else an *unexpected with the reason timeout, signal or exit.
-func (e execEnd) finding(round context.Context, said string) error {
-	if said != "" {
-		said = ": " + said
+func (e *execEnd) finding(round context.Context) error {
+	said := ""
+	if e.said != "" {
+		said = ": " + e.said
 	}
 	switch {
 	case round.Err() != nil:
@@ -233,42 +233,27 @@ type commandRunner struct {
 func (o Options) command() work.Type {
 	return work.Type{
 		Name: "command", Doc: "an allow-listed program, run once to its end", MaxConcurrent: 64, Stays: true,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c execConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			c.check(&f, o)
-			return checked(&commandRunner{c: c, room: o.Programs}, f)
-		},
+		New: typed(func(c execConfig, _ work.Definition, f *faults) work.Runner {
+			c.check(f, o)
+			return &commandRunner{c: c, room: o.Programs}
+		}),
 	}
 }
 
 // Run runs the program.
 func (r *commandRunner) Run(ctx context.Context, g *work.Grant) error {
-	env, err := r.c.environment()
+	end, err := r.c.run(ctx, r.room, g, identity(g)...)
 	if err != nil {
-		return fmt.Errorf("prepare environment: %w", err)
+		return err
 	}
-	lines := newExecLines(r.c, g)
-	tail := &lastBytes{limit: 1024}
-	start := time.Now()
-	ended, err := r.room.Run(ctx, r.c.command(append(env, identity(g)...), lines, tail))
-	if err != nil {
-		return fmt.Errorf("run %s: %w", r.c.Argv[0], err)
-	}
-	end := execEnd(ended)
-	lines.flush()
-	took := time.Since(start)
 	if cut(ctx) {
 		return context.Cause(ctx) // it was stopped; another run does it again
 	}
-	emitEnd(g, "command", end, took, lines)
-	if err := lines.exceeded(); err != nil {
+	end.emit(g, "command")
+	if err := end.lines.exceeded(); err != nil {
 		g.Log.Warn("output is lost", "error", err) // what the program did is done all the same
 	}
-	return plainly(end.finding(ctx, tail.lastLine()))
+	return plainly(end.finding(ctx))
 }
 
 // identity is what a program is told of its grant, so that it can find its part of the work, and refuse what comes

@@ -208,7 +208,7 @@ func TestExecCuts(t *testing.T) {
 	const sample = `{"name":"a","points":[[1,1]]}`
 	for rest, want := range map[string]int{"": 1, "\n": 0, " and more": 0} {
 		n := 0
-		l := &execLines{emit: func(execSample) { n++ }, output: len(sample), points: 100}
+		l := &execLines{emit: func(publish.Sample) { n++ }, output: len(sample), points: 100}
 		_, _ = l.Write([]byte(sample + rest))
 		l.flush()
 		if n != want || l.dropped != len(rest) {
@@ -248,7 +248,7 @@ func FuzzExecLines(f *testing.F) {
 	f.Add([]byte("{\"name\":\"a\",\"points\":[[1,2]]}\nx\n{"), 3)
 	f.Fuzz(func(t *testing.T, b []byte, piece int) {
 		read := func(step int) (n, ignored, malformed int) {
-			l := &execLines{emit: func(execSample) { n++ }, output: execOutput.usual, points: 100}
+			l := &execLines{emit: func(publish.Sample) { n++ }, output: execOutput.usual, points: 100}
 			for rest := b; len(rest) > 0; {
 				k := min(step, len(rest))
 				_, _ = l.Write(rest[:k])

@@ -12,13 +12,10 @@ import (
 
 const maxExecLine = 64 << 10
 
-// execSample is what a line of output may be.
-type execSample = publish.Sample
-
 // execLines is the standard output of a program: lines of JSON become samples as they come, other lines are counted. It
 // is written to by one goroutine, and read after that has ended.
 type execLines struct {
-	emit    func(execSample)
+	emit    func(publish.Sample)
 	output  int    // bytes that are taken
 	points  int    // points that are taken
 	taken   int    // points
@@ -35,7 +32,7 @@ type execLines struct {
 // plain.
 func newExecLines(c execConfig, g *work.Grant) *execLines {
 	return &execLines{
-		emit:   func(s execSample) { g.Emit(plain(s.Name), plainTags(s.Tags), s.Points...) },
+		emit:   func(s publish.Sample) { g.Emit(plain(s.Name), plainTags(s.Tags), s.Points...) },
 		output: c.MaxOutput, points: c.MaxPoints,
 	}
 }
@@ -95,7 +92,7 @@ func (l *execLines) end() {
 }
 
 func (l *execLines) sample(line []byte) {
-	var s execSample
+	var s publish.Sample
 	if err := json.Unmarshal(line, &s); err != nil || s.Name == "" || len(s.Points) == 0 {
 		l.malformed++
 		return

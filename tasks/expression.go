@@ -51,21 +51,16 @@ func filterSegments() work.Type {
 func expressionType(name, doc string, apply func(*expression, expressionConfig) func(it any, raw []byte,
 	out *stage.Out) error) work.Type {
 	return work.Type{Name: name, Doc: doc, Segments: &work.Segments{In: work.AnySegments, Out: work.AnySegments},
-		New: func(d work.Definition) (work.Runner, error) {
-			var c expressionConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
+		New: typed(func(c expressionConfig, _ work.Definition, f *faults) work.Runner {
 			if c.Each && name != "map" {
 				f.add("each", "drop it", "it is for map")
 			}
-			e := newExpression("expr", "it.name.lowerAscii()", c.Expr, &f)
+			e := newExpression("expr", "it.name.lowerAscii()", c.Expr, f)
 			if name == "filter" {
-				e.gives("expr", "a filter needs true or false, such as it.size > 10", &f, cel.BoolType)
+				e.gives("expr", "a filter needs true or false, such as it.size > 10", f, cel.BoolType)
 			}
 			one := apply(e, c)
-			return checked(stage.Stage{Do: func(ctx context.Context, _ *work.Grant, in [][]byte, out *stage.Out) error {
+			return stage.Stage{Do: func(ctx context.Context, _ *work.Grant, in [][]byte, out *stage.Out) error {
 				for _, raw := range in {
 					if ctx.Err() != nil {
 						return context.Cause(ctx)
@@ -79,8 +74,8 @@ func expressionType(name, doc string, apply func(*expression, expressionConfig) 
 					}
 				}
 				return nil
-			}}, f)
-		}}
+			}}
+		})}
 }
 
 // expression is a compiled expression.

@@ -41,35 +41,31 @@ func (o Options) filesLines() work.Type {
 	return work.Type{
 		Name: "files.lines", Doc: "the lines of files, as segments of a flow: each a JSON text",
 		Segments: &work.Segments{Out: work.AnySegments},
-		New: func(d work.Definition) (work.Runner, error) {
-			var c linesConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
+		New: typed(func(c linesConfig, _ work.Definition, f *faults) work.Runner {
 			r := &linesRunner{json: c.JSON}
 			if len(c.Paths) == 0 {
 				f.add("paths", `such as ["/tmp/text/*.txt"]`, "missing")
 			}
 			for i, p := range c.Paths {
-				r.places = append(r.places, o.readable(p, fmt.Sprintf("paths[%d]", i), &f))
+				r.places = append(r.places, o.readable(p, i, "/tmp/text/*.txt", false, f))
 			}
-			return checked(stage.Input{Read: r.read, Ahead: linesAhead}, f)
-		},
+			return stage.Input{Read: r.read, Ahead: linesAhead}
+		}),
 	}
 }
 
-// readable is the place of a pattern that a member lets its tasks read.
-func (o Options) readable(p, path string, f *faults) tailPlace {
+// readable is the place of a pattern, one of paths, that a member lets its tasks read.
+func (o Options) readable(p string, i int, example string, links bool, f *faults) tailPlace {
+	path := fmt.Sprintf("paths[%d]", i)
 	if !filepath.IsAbs(p) {
-		f.add(path, "write the whole path, such as /tmp/text/*.txt", "%q is not an absolute path", p)
+		f.add(path, "write the whole path, such as "+example, "%q is not an absolute path", p)
 		return tailPlace{}
 	}
 	if _, err := filepath.Match(p, ""); err != nil {
 		f.add(path, `put a backslash before [`, "%q is not a pattern", p)
 		return tailPlace{}
 	}
-	place, err := o.place(p, false)
+	place, err := o.place(p, links)
 	if err != nil {
 		f.add(path, "start the members with --allow-tail "+filepath.Dir(p), "%w", err)
 	}
@@ -126,8 +122,7 @@ func (r *linesRunner) files(g *work.Grant) (out []tailFound) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b tailFound) int { return strings.Compare(a.path, b.path) })
-	return slices.CompactFunc(out, func(a, b tailFound) bool { return a.path == b.path })
+	return eachOnce(out)
 }
 
 // readLines puts out lines from an offset on, which it moves, until the file ends or there are enough; then full.

@@ -29,16 +29,11 @@ func (o Options) filesWrite() work.Type {
 	return work.Type{
 		Name: "files.write", Doc: "writes the segments of a flow into files, one on each line",
 		Segments: &work.Segments{In: work.AnySegments},
-		New: func(d work.Definition) (work.Runner, error) {
-			var c writeConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			root, rel := o.writable(c.Dir, &f)
+		New: typed(func(c writeConfig, _ work.Definition, f *faults) work.Runner {
+			root, rel := o.writable(c.Dir, f)
 			w := filesWriter{root, rel}
-			return checked(stage.Stage{Attempts: stage.Always, Do: w.write, Seal: w.seal}, f)
-		},
+			return stage.Stage{Attempts: stage.Always, Do: w.write, Seal: w.seal}
+		}),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -130,8 +131,15 @@ func (f *finder) latency(g *work.Grant, phase string, d time.Duration) {
 	g.Value(f.prefix+".latency_ms", float64(d)/1e6, map[string]string{"phase": phase})
 }
 
-// phaseNames in the order in which they happen.
-var phaseNames = []string{"dns", "connect", "tls", "first_byte"}
+// latencies emits those of all phases that have ended, in the order in which they happen.
+func (f *finder) latencies(g *work.Grant, p *phases) {
+	took := p.durations()
+	for _, phase := range []string{"dns", "connect", "tls", "first_byte"} {
+		if d, ok := took[phase]; ok {
+			f.latency(g, phase, d)
+		}
+	}
+}
 
 // phases measures the parts of an exchange, redirects added up. The transport calls from several goroutines, some after
 // the exchange is over.
@@ -171,11 +179,7 @@ func (p *phases) end(phase string) {
 func (p *phases) durations() map[string]time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make(map[string]time.Duration, len(p.took))
-	for k, v := range p.took {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(p.took)
 }
 
 func (p *phases) trace() *httptrace.ClientTrace {

@@ -45,15 +45,10 @@ func (o Options) host() work.Type {
 	return work.Type{
 		Name: "host", Doc: "load, CPU, memory, swap, disks and network of the member's machine", Periodic: true,
 		DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			c := hostConfig{}
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
+		New: typed(func(c hostConfig, _ work.Definition, f *faults) work.Runner {
 			if c.Disks == nil {
 				c.Disks = []string{"/"}
 			}
-			var f faults
 			for i, m := range c.Disks {
 				if !filepath.IsAbs(m) {
 					f.add(fmt.Sprintf("disks[%d]", i), "give the mount point, such as /var",
@@ -65,8 +60,8 @@ func (o Options) host() work.Type {
 					f.add(fmt.Sprintf("network[%d]", i), "leave network out for the sum of all", "empty name")
 				}
 			}
-			return checked(&hostRunner{c: c, read: gopsutil{}}, f)
-		},
+			return &hostRunner{c: c, read: gopsutil{}}
+		}),
 	}
 }
 

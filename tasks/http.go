@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,31 +39,21 @@ type httpRunner struct {
 func (o Options) http() work.Type {
 	return work.Type{
 		Name: "http", Doc: "a web page or API answers as expected", Periodic: true, DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c httpConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			h, err := o.newHTTP(c, d)
-			if err != nil {
-				return nil, err // not h: a nil *httpRunner is not a nil Runner
-			}
-			return h, nil
-		},
+		New: typed(func(c httpConfig, d work.Definition, f *faults) work.Runner {
+			return o.newHTTP(c, roundTimeout(d), f)
+		}),
 	}
 }
 
-func (o Options) newHTTP(c httpConfig, d work.Definition) (*httpRunner, error) {
-	u, g, err := c.check(o)
-	if err != nil {
-		return nil, err
-	}
-	h := &httpRunner{c: c, url: u, guard: g, timeout: roundTimeout(d), found: finder{prefix: "http"}}
+// newHTTP makes a check whose rounds take so long at most; of no use where it adds a fault.
+func (o Options) newHTTP(c httpConfig, timeout time.Duration, f *faults) *httpRunner {
+	u, g := c.check(o, f)
+	h := &httpRunner{c: c, url: u, guard: g, timeout: timeout, found: finder{prefix: "http"}}
 	h.client = o.httpClient(g, h.timeout, h.redirect)
 	if c.certificates != (certificates{}) {
 		h.shows = &credentials{c: c.certificates, roots: o.RootCAs}
 	}
-	return h, nil
+	return h
 }
 
 // httpClient returns a client for requests without a client certificate.
@@ -118,18 +109,14 @@ func (h *httpRunner) Run(ctx context.Context, g *work.Grant) error {
 	}
 	out := h.found.report(ctx, g, err)
 	if !cut(ctx) && resp != nil {
-		h.emit(g, resp, p.durations(), total)
+		h.emit(g, resp, &p, total)
 	}
 	return out
 }
 
-func (h *httpRunner) emit(g *work.Grant, resp *http.Response, ds map[string]time.Duration, total time.Duration) {
+func (h *httpRunner) emit(g *work.Grant, resp *http.Response, p *phases, total time.Duration) {
 	g.Value("http.status", float64(resp.StatusCode), nil)
-	for _, phase := range phaseNames {
-		if d, ok := ds[phase]; ok {
-			h.found.latency(g, phase, d)
-		}
-	}
+	h.found.latencies(g, p)
 	h.found.latency(g, "total", total)
 	if resp.TLS != nil {
 		if days, ok := daysLeft(resp.TLS.VerifiedChains, time.Now()); ok {
@@ -233,13 +220,8 @@ func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 
 // strays reports whether any hop so far, or the next, is at another origin than the first.
 func strays(req *http.Request, via []*http.Request) bool {
-	first := via[0].URL
-	for _, r := range append(via[1:len(via):len(via)], req) {
-		if !sameOrigin(r.URL, first) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(via[1:len(via):len(via)], req),
+		func(r *http.Request) bool { return !sameOrigin(r.URL, via[0].URL) })
 }
 
 // plainURL leaves out user and query, which may hold secrets.

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,27 +29,24 @@ type httpConfig struct {
 	login
 }
 
-// check fills in defaults and reports all faults.
-func (c *httpConfig) check(o Options) (*url.URL, guard, error) {
-	var f faults
-	g := o.guard(&f, c.Allow)
-	u := checkURL(&f, g, c.URL)
-	if c.Method == "" {
-		c.Method = http.MethodGet
-	}
+// check fills in defaults and adds all faults; the URL is nil where it is none.
+func (c *httpConfig) check(o Options, f *faults) (*url.URL, guard) {
+	g := o.guard(f, c.Allow)
+	u := checkURL(f, g, c.URL)
+	c.Method = cmp.Or(c.Method, http.MethodGet)
 	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 	if !slices.Contains(methods, c.Method) {
 		f.add("method", "one of "+strings.Join(methods, ", "), "unknown method %q", c.Method)
 	}
-	checkHeaders(&f, c.Headers)
-	c.certificates.check(&f, u == nil || u.Scheme != "http")
-	c.login.check(&f, c.Headers)
+	checkHeaders(f, c.Headers)
+	c.certificates.check(f, u == nil || u.Scheme != "http")
+	c.login.check(f, c.Headers)
 	if c.Redirects != nil && (*c.Redirects < 0 || *c.Redirects > 20) {
 		f.add("redirects", "", "%d is not between 0 and 20", *c.Redirects)
 	}
-	c.Expect.validate(&f)
-	httpBody.settle(&f, &c.MaxBody)
-	return u, g, f.err()
+	c.Expect.validate(f)
+	httpBody.settle(f, &c.MaxBody)
+	return u, g
 }
 
 // checkURL parses an absolute http or https URL without user.
@@ -99,7 +97,11 @@ type statuses []int
 
 // UnmarshalJSON reads 200 or [200, 204].
 func (s *statuses) UnmarshalJSON(b []byte) error {
-	return oneOrMany(b, (*[]int)(s))
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, (*[]int)(s))
+	}
+	*s = make(statuses, 1)
+	return json.Unmarshal(b, &(*s)[0])
 }
 
 func (s statuses) accept(code int) bool {

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,28 +38,18 @@ func (o Options) httpPost() work.Type {
 	return work.Type{
 		Name: "http.post", Doc: "sends the segments of a flow to a web server, in batches",
 		Segments: &work.Segments{In: work.AnySegments},
-		New: func(d work.Definition) (work.Runner, error) {
-			var c postConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
+		New: typed(func(c postConfig, _ work.Definition, f *faults) work.Runner {
 			if c.Timeout < 0 {
 				f.add("timeout", "such as 10s", "%v is negative", time.Duration(c.Timeout))
 			}
-			if c.Timeout == 0 {
-				c.Timeout = work.Duration(postTimeout)
-			}
+			c.Timeout = cmp.Or(c.Timeout, work.Duration(postTimeout))
 			none := 0
-			to, err := o.newHTTP(httpConfig{
+			to := o.newHTTP(httpConfig{
 				URL: c.URL, Method: http.MethodPost, Headers: c.Headers, Redirects: &none, Allow: c.Allow,
 				certificates: c.certificates, login: c.login,
-			}, work.Definition{TimeoutMS: max(time.Duration(c.Timeout).Milliseconds(), 1)})
-			if err = errors.Join(err, f.err()); err != nil {
-				return nil, err
-			}
-			return stage.Stage{Do: poster{to}.post}, nil
-		},
+			}, max(time.Duration(c.Timeout), time.Millisecond), f)
+			return stage.Stage{Do: poster{to}.post}
+		}),
 	}
 }
 

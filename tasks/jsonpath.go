@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -81,26 +83,10 @@ func sameJSON(a, b any) bool {
 		return ok && sameNumber(x, y)
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for k := range x {
-			if v, ok := y[k]; !ok || !sameJSON(x[k], v) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(x, y, sameJSON)
 	case []any:
 		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !sameJSON(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(x, y, sameJSON)
 	}
 	return a == b
 }
@@ -118,17 +104,4 @@ func sameNumber(a, b json.Number) bool {
 	x, err1 := a.Float64()
 	y, err2 := b.Float64()
 	return a == b || err1 == nil && err2 == nil && x == y
-}
-
-// oneOrMany decodes a value or a list of values.
-func oneOrMany[T any](b []byte, into *[]T) error {
-	if len(b) > 0 && b[0] == '[' {
-		return json.Unmarshal(b, into)
-	}
-	var one T
-	if err := json.Unmarshal(b, &one); err != nil {
-		return err
-	}
-	*into = []T{one}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work/worktest"
 )
 
@@ -79,7 +80,7 @@ func TestNothingOfATargetIsShownRaw(t *testing.T) {
 	}
 	l := newExecLines(execConfig{MaxOutput: 1000, MaxPoints: 10}, nil)
 	var names []string
-	l.emit = func(s execSample) { names = append(names, s.Name) }
+	l.emit = func(s publish.Sample) { names = append(names, s.Name) }
 	_, _ = l.Write([]byte("{\"name\":\"a\",\"points\":[[1,1]]}\n"))
 	if len(names) != 1 {
 		t.Errorf("got %v", names)

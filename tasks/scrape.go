@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -41,20 +40,12 @@ type scrapeRunner struct {
 func (o Options) scrape() work.Type {
 	return work.Type{
 		Name: "scrape", Doc: "samples from a Prometheus text page", Periodic: true, DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c scrapeConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			c.check(&f)
-			page, err := o.newHTTP(httpConfig{URL: c.URL, Headers: c.Headers, Allow: c.Allow,
-				certificates: c.certificates, login: c.login}, d)
-			if err = errors.Join(err, f.err()); err != nil {
-				return nil, err
-			}
-			return &scrapeRunner{c: c, http: page, found: finder{prefix: "scrape"}}, nil
-		},
+		New: typed(func(c scrapeConfig, d work.Definition, f *faults) work.Runner {
+			page := o.newHTTP(httpConfig{URL: c.URL, Headers: c.Headers, Allow: c.Allow,
+				certificates: c.certificates, login: c.login}, roundTimeout(d), f)
+			c.check(f)
+			return &scrapeRunner{c: c, http: page, found: finder{prefix: "scrape"}}
+		}),
 	}
 }
 

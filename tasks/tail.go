@@ -1,10 +1,9 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,16 +50,11 @@ type tailRunner struct {
 func (o Options) tail() work.Type {
 	return work.Type{
 		Name: "tail", Doc: "lines of log files, followed through rotation, position kept",
-		New: func(d work.Definition) (work.Runner, error) {
-			var c tailConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
+		New: typed(func(c tailConfig, _ work.Definition, f *faults) work.Runner {
 			t := &tailRunner{c: c, allowed: o, rotateWait: tailRotateWait}
-			t.check(&f)
-			return checked(t, f)
-		},
+			t.check(f)
+			return t
+		}),
 	}
 }
 
@@ -72,30 +66,13 @@ func (t *tailRunner) check(f *faults) {
 		f.add("paths", `such as ["/var/log/app/*.log"]`, "missing")
 	}
 	for i, p := range t.c.Paths {
-		path := fmt.Sprintf("paths[%d]", i)
-		if !filepath.IsAbs(p) {
-			f.add(path, "write the whole path, such as /var/log/app/*.log", "%q is not an absolute path", p)
-			continue
-		}
-		if _, err := filepath.Match(p, ""); err != nil {
-			f.add(path, `put a backslash before [`, "%q is not a pattern", p)
-			continue
-		}
-		place, err := t.allowed.place(p, t.c.Links)
-		if err != nil {
-			f.add(path, "start the members with --allow-tail "+filepath.Dir(p), "%w", err)
-			continue
-		}
-		t.places = append(t.places, place)
+		t.places = append(t.places, t.allowed.readable(p, i, "/var/log/app/*.log", t.c.Links, f))
 	}
 	t.checkMatch(f)
 	if !slices.Contains([]string{"", "start", "end"}, t.c.From) {
 		f.add("from", `"start" or "end"`, "unknown %q", t.c.From)
 	}
-	t.flush = time.Second
-	if t.c.Flush != 0 {
-		t.flush = time.Duration(t.c.Flush)
-	}
+	t.flush = cmp.Or(time.Duration(t.c.Flush), time.Second)
 	if t.flush < time.Second || t.flush > time.Hour {
 		f.add("flush", "", "%v is not between 1s and 1h", t.flush)
 	}
@@ -109,9 +86,7 @@ func (t *tailRunner) checkMatch(f *faults) {
 		}
 		return
 	}
-	if t.c.Name == "" {
-		t.c.Name = "tail.line"
-	}
+	t.c.Name = cmp.Or(t.c.Name, "tail.line")
 	re, err := regexp.Compile(t.c.Match)
 	if err != nil {
 		f.add("match", "such as took (?P<value>[0-9.]+)ms", "%s",

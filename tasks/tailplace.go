@@ -109,6 +109,12 @@ func (p tailPlace) walk(root *os.Root, dir string, steps []string, left *int, fo
 	}
 }
 
+// eachOnce sorts files by their paths, and leaves out those to which another pattern has led already.
+func eachOnce(files []tailFound) []tailFound {
+	slices.SortFunc(files, func(a, b tailFound) int { return strings.Compare(a.path, b.path) })
+	return slices.CompactFunc(files, func(a, b tailFound) bool { return a.path == b.path })
+}
+
 // namesIn are the names in a directory that match one step of a pattern.
 func namesIn(root *os.Root, dir, step string, left *int) []string {
 	if !strings.ContainsAny(step, `*?[\`) {
@@ -262,14 +268,6 @@ func sumOf(head, before []byte) string {
 	h.Write(head)
 	h.Write(before)
 	return hex.EncodeToString(h.Sum(nil)[:12])
-}
-
-func encodeMarks(files []tailMark) ([]byte, error) {
-	b, err := json.Marshal(tailPosition{V: 1, Files: files})
-	if err != nil {
-		return nil, fmt.Errorf("encode position: %w", err)
-	}
-	return b, nil
 }
 
 // decodeMarks reads a stored position; nil has no marks.

@@ -2,12 +2,12 @@ package tasks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/work"
@@ -103,10 +103,8 @@ func (s *tailSession) find() {
 }
 
 func (s *tailSession) following(id fileID) *tailFile {
-	for _, f := range s.files {
-		if f.id == id {
-			return f
-		}
+	if i := slices.IndexFunc(s.files, func(f *tailFile) bool { return f.id == id }); i >= 0 {
+		return s.files[i]
 	}
 	return nil
 }
@@ -123,8 +121,7 @@ func (s *tailSession) found() []tailFound {
 		s.refuse(s.t.c.Paths[0], fmt.Errorf("the patterns lead through more than %d names; write narrower ones",
 			tailMostNames))
 	}
-	slices.SortFunc(out, func(a, b tailFound) int { return strings.Compare(a.path, b.path) })
-	out = slices.CompactFunc(out, func(a, b tailFound) bool { return a.path == b.path })
+	out = eachOnce(out)
 	for _, f := range out {
 		s.wake.add(filepath.Dir(f.path))
 	}
@@ -273,9 +270,9 @@ func (s *tailSession) settle(ctx context.Context) error {
 	for _, f := range s.files {
 		marks = append(marks, f.mark())
 	}
-	b, err := encodeMarks(append(marks, s.marks...))
+	b, err := json.Marshal(tailPosition{V: 1, Files: append(marks, s.marks...)})
 	if err != nil {
-		return err
+		return fmt.Errorf("encode position: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()

@@ -34,22 +34,16 @@ func (o Options) tcp() work.Type {
 	return work.Type{
 		Name: "tcp", Doc: "a port accepts connections and, if asked, talks as expected", Periodic: true,
 		DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c tcpConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			g := o.guard(&f, c.Allow)
-			checkEndpoint(&f, g, "addr", c.Addr)
-			tcpAnswer.settle(&f, &c.MaxAnswer)
+		New: typed(func(c tcpConfig, d work.Definition, f *faults) work.Runner {
+			g := o.guard(f, c.Allow)
+			checkEndpoint(f, g, "addr", c.Addr)
+			tcpAnswer.settle(f, &c.MaxAnswer)
 			if len(c.Expect) > c.MaxAnswer {
 				f.add("expect", "max_answer says how many", "longer than the %d bytes that are read", c.MaxAnswer)
 			}
 			timeout := roundTimeout(d)
-			return checked(&tcpRunner{c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tcp"}},
-				f)
-		},
+			return &tcpRunner{c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tcp"}}
+		}),
 	}
 }
 
@@ -63,11 +57,7 @@ func (t *tcpRunner) Run(ctx context.Context, g *work.Grant) error {
 	total := time.Since(start)
 	out := t.found.report(ctx, g, err)
 	if err == nil && !cut(ctx) {
-		for _, phase := range phaseNames {
-			if d, ok := p.durations()[phase]; ok {
-				t.found.latency(g, phase, d)
-			}
-		}
+		t.found.latencies(g, &p)
 		t.found.latency(g, "total", total)
 	}
 	return out

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -36,27 +37,20 @@ type tlsRunner struct {
 func (o Options) tls() work.Type {
 	return work.Type{
 		Name: "tls", Doc: "a certificate is valid and for how long", Periodic: true, DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c tlsConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			g := o.guard(&f, c.Allow)
-			host := checkEndpoint(&f, g, "addr", c.Addr)
-			if c.ServerName == "" {
-				c.ServerName = host
-			}
+		New: typed(func(c tlsConfig, d work.Definition, f *faults) work.Runner {
+			g := o.guard(f, c.Allow)
+			host := checkEndpoint(f, g, "addr", c.Addr)
+			c.ServerName = cmp.Or(c.ServerName, host)
 			if c.MinDays < 0 {
 				f.add("min_days", "", "%v is negative", c.MinDays)
 			}
-			c.certificates.check(&f, true)
+			c.certificates.check(f, true)
 			timeout := roundTimeout(d)
-			return checked(&tlsRunner{
+			return &tlsRunner{
 				c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tls"},
 				shows: &credentials{c: c.certificates, roots: o.RootCAs},
-			}, f)
-		},
+			}
+		}),
 	}
 }
 
@@ -81,9 +75,7 @@ func (t *tlsRunner) Run(ctx context.Context, g *work.Grant) error {
 	if known {
 		g.Value("tls.expiry_days", days, nil)
 	}
-	for phase, d := range p.durations() {
-		t.found.latency(g, phase, d)
-	}
+	t.found.latencies(g, &p)
 	return out
 }
 

@@ -36,12 +36,7 @@ func windowSegments() work.Type {
 	return work.Type{
 		Name: "window", Doc: "sums up segments by key and time",
 		Segments: &work.Segments{In: work.AnySegments, Out: work.AnySegments, Keyed: true},
-		New: func(d work.Definition) (work.Runner, error) {
-			var c windowConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
+		New: typed(func(c windowConfig, d work.Definition, f *faults) work.Runner {
 			w := &windows{size: time.Duration(c.Size).Milliseconds(), late: time.Duration(c.Late).Milliseconds()}
 			if w.size < 1 {
 				f.add("size", "such as 1m", "give at least 1ms")
@@ -49,12 +44,12 @@ func windowSegments() work.Type {
 			if w.late < 0 {
 				f.add("late", "such as 10s", "it is negative")
 			}
-			w.time = newExpression("time", "it.at", c.Time, &f)
-			w.time.gives("time", "a time is a number of seconds, or a text such as 2026-01-31T12:00:00Z", &f,
+			w.time = newExpression("time", "it.at", c.Time, f)
+			w.time.gives("time", "a time is a number of seconds, or a text such as 2026-01-31T12:00:00Z", f,
 				cel.IntType, cel.DoubleType, cel.StringType, cel.TimestampType)
 			if c.Value != "" {
-				w.value = newExpression("value", "it.size", c.Value, &f)
-				w.value.gives("value", "a value is a number", &f, cel.IntType, cel.DoubleType)
+				w.value = newExpression("value", "it.size", c.Value, f)
+				w.value.gives("value", "a value is a number", f, cel.IntType, cel.DoubleType)
 			}
 			for _, in := range d.From {
 				if w.by = in.By; in.By != d.From[0].By {
@@ -62,7 +57,7 @@ func windowSegments() work.Type {
 						d.From[0].By, d.From[0].Task, in.By, in.Task)
 				}
 			}
-			return checked(stage.Keyed{
+			return stage.Keyed{
 				Do: func(ctx context.Context, _ *work.Grant, state []byte, in [][]byte, out *stage.Out) ([]byte,
 					error) {
 					return w.take(ctx, state, in, w.to(out))
@@ -70,8 +65,8 @@ func windowSegments() work.Type {
 				End: func(_ context.Context, _ *work.Grant, state []byte, out *stage.Out) error {
 					return w.end(state, w.to(out))
 				},
-			}, f)
-		},
+			}
+		}),
 	}
 }
 

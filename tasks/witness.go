@@ -34,17 +34,16 @@ func (o Options) witness() work.Type {
 	return work.Type{
 		Name: "witness", Doc: "writes down when it acts (for tests of Rota)", Periodic: true,
 		DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c witnessConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			if !filepath.IsAbs(c.Path) {
-				f.add("path", "members may run in different directories", "%q is not an absolute path", c.Path)
-			}
-			return checked(work.RunnerFunc(c.run), f)
-		},
+		New: typed(func(c witnessConfig, _ work.Definition, f *faults) work.Runner {
+			c.check(f)
+			return work.RunnerFunc(c.run)
+		}),
+	}
+}
+
+func (c witnessConfig) check(f *faults) {
+	if !filepath.IsAbs(c.Path) {
+		f.add("path", "members may run in different directories", "%q is not an absolute path", c.Path)
 	}
 }
 
@@ -76,28 +75,21 @@ func (c witnessConfig) act(g *work.Grant, item int64) (err error) {
 const itemsPause = 20 * time.Millisecond
 
 type itemsConfig struct {
-	Path  string `json:"path"`
-	Items int64  `json:"items"`
+	witnessConfig
+	Items int64 `json:"items"`
 }
 
 // witnessItems is a task with an end: it writes down that it does items 1 to Items, and saves how far it is after each.
 func (o Options) witnessItems() work.Type {
 	return work.Type{
 		Name: "witness-items", Doc: "writes down items and comes to an end (for tests of Rota)",
-		New: func(d work.Definition) (work.Runner, error) {
-			var c itemsConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			var f faults
-			if !filepath.IsAbs(c.Path) {
-				f.add("path", "members may run in different directories", "%q is not an absolute path", c.Path)
-			}
+		New: typed(func(c itemsConfig, _ work.Definition, f *faults) work.Runner {
+			c.check(f)
 			if c.Items < 1 {
 				f.add("items", "items: 100", "%d items are none", c.Items)
 			}
-			return checked(work.RunnerFunc(c.run), f)
-		},
+			return work.RunnerFunc(c.run)
+		}),
 	}
 }
 
@@ -114,7 +106,7 @@ func (c itemsConfig) run(ctx context.Context, g *work.Grant) error {
 			return context.Cause(ctx)
 		case <-pause.C:
 		}
-		if err := (witnessConfig{c.Path}).act(g, done+1); err != nil {
+		if err := c.act(g, done+1); err != nil {
 			if errors.Is(err, work.CauseLeaseLost) {
 				continue // it comes back, or ctx ends
 			}

@@ -58,7 +58,7 @@ func TestWitnessItemsWaitsForItsLease(t *testing.T) {
 		g, h := worktest.NewGrant(t, work.Definition{})
 		h.SetValid(false)
 		time.AfterFunc(5*itemsPause, func() { h.SetValid(true) })
-		must.Succeed(t, itemsConfig{path, 3}.run(t.Context(), g))
+		must.Succeed(t, itemsConfig{witnessConfig{path}, 3}.run(t.Context(), g))
 		if got := fmt.Sprint(itemsOf(t, path)); got != "[1 2 3]" {
 			t.Errorf("items %s", got)
 		}

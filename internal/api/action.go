@@ -39,21 +39,10 @@ func (h *handler) actions() []operation {
 		return nil
 	}
 	few := newRoom(maxHeavy)
-	action := func(path, summary, param, means string,
-		do func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error)) operation {
-		return operation{
-			method: http.MethodPost, path: path, summary: summary, answer: Accepted{}, codes: actionCodes,
-			params: []parameter{{name: param, summary: means, kind: "string", required: true}},
-			handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) {
-				name := r.URL.Query().Get(param)
-				h.act(w, r, strings.TrimPrefix(path, "/v1/")+" "+name,
-					func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return do(ctx, o, name) })
-			})),
-		}
-	}
-	task := "the name of a task"
-	job, member, flow := "the name of a job; a task file is one", "the name of a member",
-		"the name of a job that is a flow"
+	job := parameter{name: "job", summary: "the name of a job; a task file is one", kind: "string", required: true}
+	flow := parameter{name: "job", summary: "the name of a job that is a flow", kind: "string", required: true}
+	member := parameter{name: "member", summary: "the name of a member", kind: "string", required: true}
+	task := parameter{name: "task", summary: "the name of a task", kind: "string", required: true}
 	return []operation{
 		{
 			method: http.MethodPost, path: "/v1/submit",
@@ -65,49 +54,21 @@ func (h *handler) actions() []operation {
 			},
 			handle: few.bound(h.trusted(h.submit)),
 		},
-		action("/v1/kill", "End a job", "job", job,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				return o.Kill(ctx, cluster.JobID(name))
-			}),
-		action("/v1/pause", "Pause a job until it is resumed", "job", job,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				return o.Pause(ctx, cluster.JobID(name))
-			}),
-		action("/v1/resume", "End a pause", "job", job,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				return o.Resume(ctx, cluster.JobID(name))
-			}),
-		action("/v1/retry-dead", "Put the dead letters of a flow back to where they came from", "job", flow,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				_, a, err := o.RetryDead(ctx, cluster.JobID(name))
-				return a, err
-			}),
-		action("/v1/drop-dead", "Drop the dead letters of a flow for good", "job", flow,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				_, a, err := o.DropDead(ctx, cluster.JobID(name))
-				return a, err
-			}),
-		action("/v1/drain", "Move a member's tasks away and assign it no more", "member", member,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				return o.Drain(ctx, cluster.MemberID(name))
-			}),
-		action("/v1/undrain", "Give a drained member tasks again", "member", member,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				return o.Undrain(ctx, cluster.MemberID(name))
-			}),
-		action("/v1/evict", "End a member: others take its tasks, and it comes back only when it is started again",
-			"member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				return o.Evict(ctx, cluster.MemberID(name))
-			}),
-		action("/v1/unpark", "Retry a parked task", "task", task,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				return o.Unpark(ctx, cluster.PartitionID(name))
-			}),
-		action("/v1/run-now", "Start a round of a periodic task", "task", task,
-			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-				_, a, err := o.RunNow(ctx, name)
-				return a, err
-			}),
+		action(h, few, "/v1/kill", "End a job", job, (*operate.Operator).Kill),
+		action(h, few, "/v1/pause", "Pause a job until it is resumed", job, (*operate.Operator).Pause),
+		action(h, few, "/v1/resume", "End a pause", job, (*operate.Operator).Resume),
+		action(h, few, "/v1/retry-dead", "Put the dead letters of a flow back to where they came from", flow,
+			answerOf((*operate.Operator).RetryDead)),
+		action(h, few, "/v1/drop-dead", "Drop the dead letters of a flow for good", flow,
+			answerOf((*operate.Operator).DropDead)),
+		action(h, few, "/v1/drain", "Move a member's tasks away and assign it no more", member,
+			(*operate.Operator).Drain),
+		action(h, few, "/v1/undrain", "Give a drained member tasks again", member, (*operate.Operator).Undrain),
+		action(h, few, "/v1/evict",
+			"End a member: others take its tasks, and it comes back only when it is started again", member,
+			(*operate.Operator).Evict),
+		action(h, few, "/v1/unpark", "Retry a parked task", task, (*operate.Operator).Unpark),
+		action(h, few, "/v1/run-now", "Start a round of a periodic task", task, answerOf((*operate.Operator).RunNow)),
 		{
 			method: http.MethodPost, path: "/v1/configure",
 			summary: "Change settings of the cluster, which all members follow", answer: Accepted{}, codes: actionCodes,
@@ -119,6 +80,34 @@ func (h *handler) actions() []operation {
 			answer: Accepted{}, codes: actionCodes,
 			handle: few.bound(h.trusted(h.rebalance)),
 		},
+	}
+}
+
+// asked is one thing that is asked of a cluster for what has a name.
+type asked[Name ~string] = func(o *operate.Operator, ctx context.Context, name Name) (operate.Answer, error)
+
+// action is the operation that asks it, for the name in a parameter.
+func action[Name ~string](h *handler, few room, path, summary string, p parameter, do asked[Name]) operation {
+	return operation{
+		method: http.MethodPost, path: path, summary: summary, answer: Accepted{}, codes: actionCodes,
+		params: []parameter{p},
+		handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) {
+			name := r.URL.Query().Get(p.name)
+			what := strings.TrimPrefix(path, "/v1/") + " " + name
+			h.act(w, r, what, func(ctx context.Context, o *operate.Operator) (operate.Answer, error) {
+				return do(o, ctx, Name(name))
+			})
+		})),
+	}
+}
+
+// answerOf leaves out what else is returned.
+func answerOf[Name ~string, More any](
+	do func(o *operate.Operator, ctx context.Context, name Name) (More, operate.Answer, error),
+) asked[Name] {
+	return func(o *operate.Operator, ctx context.Context, name Name) (operate.Answer, error) {
+		_, a, err := do(o, ctx, name)
+		return a, err
 	}
 }
 

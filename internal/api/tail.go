@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -132,11 +133,7 @@ func (t *journalTail) look() bool {
 	if !t.send(records) {
 		return false
 	}
-	for id, at := range t.shown { // order-free: each by itself
-		if at < since.Add(-tailBack).UnixMilli() {
-			delete(t.shown, id)
-		}
-	}
+	maps.DeleteFunc(t.shown, func(_ string, at int64) bool { return at < since.Add(-tailBack).UnixMilli() })
 	return time.Since(t.said) < beat || t.write(": beat\n\n")
 }
 

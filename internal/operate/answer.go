@@ -1,10 +1,6 @@
 package operate
 
-import (
-	"errors"
-
-	"github.com/rota-run/rota/cluster"
-)
+import "errors"
 
 // Why a request is not done.
 var (
@@ -47,8 +43,8 @@ func (e *RefusedError) Error() string {
 // Unwrap is the kind.
 func (e *RefusedError) Unwrap() error { return e.Kind }
 
-func refused(c cluster.Command, reason, try string) error {
-	return &RefusedError{Said: said(c), Reason: reason, Try: try, Kind: ErrRefused}
+func refused(said, reason, try string) error {
+	return &RefusedError{Said: said, Reason: reason, Try: try, Kind: ErrRefused}
 }
 
 // InvalidError is a request that makes no sense in any cluster: a name that cannot be one.

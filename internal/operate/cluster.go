@@ -130,7 +130,7 @@ func (o *Operator) Evict(ctx context.Context, id cluster.MemberID) (Answer, erro
 	said := "evict-member " + string(id)
 	switch m, _ := v.Member(id); {
 	case m.ID == "":
-		return Answer{}, &RefusedError{Said: said, Reason: "no such member", Try: "rota member list", Kind: ErrRefused}
+		return Answer{}, refused(said, "no such member", "rota member list")
 	case m.State == cluster.MemberHeld:
 		err = o.propose(ctx, cluster.ReleaseHold{Member: id, Incarnation: m.Incarnation})
 	default:
@@ -141,8 +141,7 @@ func (o *Operator) Evict(ctx context.Context, id cluster.MemberID) (Answer, erro
 	if err != nil {
 		return Answer{}, err
 	}
-	asked := journal.Record{Kind: journal.Asked, Message: said, By: o.by}
-	return Answer{Said: said, Changed: true, Unjournaled: o.at.Record(ctx, asked)}, nil
+	return Answer{Said: said, Changed: true, Unjournaled: o.journal(ctx, "", said)}, nil
 }
 
 // Configure changes settings of the cluster, which all members follow.

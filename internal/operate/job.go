@@ -9,7 +9,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/work/supervisor"
-	"github.com/rota-run/rota/journal"
 )
 
 // Mode is what a submission may do to a job of the same name.
@@ -101,7 +100,7 @@ func apply(old *cluster.Job, id cluster.JobID, spec cluster.JobSpec, version int
 	if v := old.Spec.Version; v != "" {
 		var err error
 		if was, err = strconv.ParseInt(v, 10, 64); err != nil {
-			return nil, refused(c, fmt.Sprintf("version %q of the job is not a number: it is not of Apply", v), "")
+			return nil, refused(said(c), fmt.Sprintf("version %q of the job is not a number: it is not of Apply", v), "")
 		}
 	}
 	same := cluster.SameSpec(old.Spec, &spec)
@@ -113,7 +112,7 @@ func apply(old *cluster.Job, id cluster.JobID, spec cluster.JobSpec, version int
 	case same:
 		return nil, nil
 	case version == was:
-		return nil, refused(c, fmt.Sprintf("version %d is there with another definition: a change needs a higher Version", version), "")
+		return nil, refused(said(c), fmt.Sprintf("version %d is there with another definition: a change needs a higher Version", version), "")
 	case old.State == cluster.JobRunning:
 		return cluster.UpdateJob{Job: id, Spec: spec, Expected: c.Expected}, nil
 	}
@@ -132,7 +131,7 @@ func (o *Operator) Kill(ctx context.Context, id cluster.JobID) (Answer, error) {
 		return Answer{}, err
 	}
 	if j, ok := v.Job(id); ok && j.State == cluster.JobRunning && slices.Contains(directory.Sources(v), j.Spec.Source) {
-		return Answer{}, refused(c, fmt.Sprintf("a file of the source %s defines it, so it would come back",
+		return Answer{}, refused(said(c), fmt.Sprintf("a file of the source %s defines it, so it would come back",
 			j.Spec.Source),
 			fmt.Sprintf("remove its file; or rota job pause %s; or, where no directory has the file, rota source prune %s", id, j.Spec.Source))
 	}
@@ -151,8 +150,7 @@ func (o *Operator) Prune(ctx context.Context, source string) ([]Answer, error) {
 	}
 	ids, err := directory.CopiesOf(v, source, inventories).Orphans()
 	if err != nil {
-		return nil, &RefusedError{Said: "prune " + source, Reason: err.Error(), Try: "rota member list",
-			Kind: ErrRefused}
+		return nil, refused("prune "+source, err.Error(), "rota member list")
 	}
 	var out []Answer
 	for _, id := range ids {
@@ -193,7 +191,7 @@ func (o *Operator) RunNow(ctx context.Context, name string) ([]supervisor.Ask, A
 	}
 	partitions, err := supervisor.Rounds(v, name, o.types)
 	if err != nil {
-		return nil, Answer{}, &RefusedError{Said: a.Said, Reason: err.Error(), Kind: ErrRefused}
+		return nil, Answer{}, refused(a.Said, err.Error(), "")
 	}
 	asks := make([]supervisor.Ask, 0, len(partitions))
 	for _, p := range partitions {
@@ -205,8 +203,7 @@ func (o *Operator) RunNow(ctx context.Context, name string) ([]supervisor.Ask, A
 		asks = append(asks, ask)
 	}
 	if len(asks) > 0 {
-		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: name, Message: a.Said,
-			By: o.by})
+		a.Unjournaled = o.journal(ctx, name, a.Said)
 	}
 	return asks, a, err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/internal/work/supervisor"
-	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 )
 
@@ -44,16 +43,13 @@ func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string,
 	a = Answer{Said: fmt.Sprintf("%s: %d", said, n), Changed: n > 0}
 	if n > 0 {
 		a.Unheard = supervisor.NotifyFlow(ctx, o.docs, f.name)
-		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: string(id), Message: a.Said,
-			By: o.by})
+		a.Unjournaled = o.journal(ctx, string(id), a.Said)
 	}
 	if errors.Is(err, store.ErrSealed) {
-		err = &RefusedError{
-			Said: said, Kind: ErrRefused, Try: fmt.Sprintf("rota job dead-letters list %s --segments TASK > dead.jsonl",
-				id),
-			Reason: fmt.Sprintf("%d are put back; all segments have been put into the flow, and nothing may come after them: "+
+		err = refused(said,
+			fmt.Sprintf("%d are put back; all segments have been put into the flow, and nothing may come after them: "+
 				"write what is left to a file, submit a job that reads it (files.lines with json: true), and drop it here", n),
-		}
+			fmt.Sprintf("rota job dead-letters list %s --segments TASK > dead.jsonl", id))
 	}
 	return n, a, err
 }
@@ -71,13 +67,11 @@ func (o *Operator) flowOf(ctx context.Context, id cluster.JobID, said string) (f
 	case err != nil:
 		return f, err
 	case j == nil:
-		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("there is no job %q", id), Try: "rota job list --all",
-			Kind: ErrRefused}
+		return f, refused(said, fmt.Sprintf("there is no job %q", id), "rota job list --all")
 	}
 	f.queue = o.queue
 	if f.graph, err = supervisor.GraphOf(j); err != nil || len(f.graph.Edges) == 0 || f.queue == nil {
-		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("job %s is no flow: it has no dead letters", id),
-			Kind: ErrRefused}
+		return f, refused(said, fmt.Sprintf("job %s is no flow: it has no dead letters", id), "")
 	}
 	f.name = supervisor.FlowName(j)
 	return f, nil

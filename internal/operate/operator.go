@@ -76,8 +76,7 @@ func (o *Operator) change(ctx context.Context, id cluster.JobID,
 			return Answer{}, err
 		}
 	}
-	return Answer{}, &RefusedError{Said: "change " + string(id), Reason: "others change it all the time",
-		Kind: ErrRefused}
+	return Answer{}, refused("change "+string(id), "others change it all the time", "")
 }
 
 // await returns when a job looks as it should from here: a member hears of changes a moment after the store has them.
@@ -133,7 +132,7 @@ func (o *Operator) propose(ctx context.Context, c cluster.Command) error {
 	case len(res) != 1:
 		return errors.New("the cluster gave no answer")
 	case !res[0].Accepted:
-		return refused(c, res[0].Reason, "")
+		return refused(said(c), res[0].Reason, "")
 	}
 	return nil
 }
@@ -141,27 +140,31 @@ func (o *Operator) propose(ctx context.Context, c cluster.Command) error {
 // done is the answer to what was accepted, when it is in the journal.
 func (o *Operator) done(ctx context.Context, c cluster.Command) Answer {
 	_, update := c.(cluster.UpdateJob)
-	return Answer{Said: said(c), Changed: true, Updated: update, Unjournaled: o.at.Record(ctx, o.record(c))}
+	return Answer{Said: said(c), Changed: true, Updated: update, Unjournaled: o.journal(ctx, subject(c), said(c))}
 }
 
-// record is that of a command: what it says, the job or task that it is about, and who asked. No name is said twice.
-func (o *Operator) record(c cluster.Command) journal.Record {
-	r := journal.Record{Kind: journal.Asked, Message: said(c), By: o.by}
+// journal says who asked for what, of which job or task.
+func (o *Operator) journal(ctx context.Context, subject, said string) error {
+	return o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: subject, Message: said, By: o.by})
+}
+
+// subject is the job or task that a command is about; "" for any other.
+func subject(c cluster.Command) string {
 	switch c := c.(type) {
 	case cluster.SubmitJob:
-		r.Partition = string(c.Job)
+		return string(c.Job)
 	case cluster.UpdateJob:
-		r.Partition = string(c.Job)
+		return string(c.Job)
 	case cluster.KillJob:
-		r.Partition = string(c.Job)
+		return string(c.Job)
 	case cluster.PauseJob:
-		r.Partition = string(c.Job)
+		return string(c.Job)
 	case cluster.ResumeJob:
-		r.Partition = string(c.Job)
+		return string(c.Job)
 	case cluster.UnparkPartition:
-		r.Partition = string(c.Partition)
+		return string(c.Partition)
 	}
-	return r
+	return ""
 }
 
 // said is a command for people: without what only the cluster needs.

@@ -111,15 +111,15 @@ func JSON(document []byte) []byte {
 func Nearest(name string, known []string) (nearest string, ok bool) {
 	best := min(3, len(name)/2+1)
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), k); d < best {
+		if d := Distance(strings.ToLower(name), k); d < best {
 			best, nearest = d, k
 		}
 	}
 	return nearest, nearest != ""
 }
 
-// distance is the number of edits between two short names (Levenshtein 1965).
-func distance(a, b string) int {
+// Distance is the number of edits between two short names (Levenshtein 1965).
+func Distance(a, b string) int {
 	if len(a) > 40 {
 		return len(a)
 	}

@@ -140,3 +140,15 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"ulr", "url", 2}, {"kitten", "sitting", 3}, {"statu", "status", 1}} {
+		if got := Distance(c.a, c.b); got != c.want {
+			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -82,7 +82,6 @@ func (s Sight) Job(id cluster.JobID) (Job, bool) {
 type jobs struct {
 	sight Sight
 	v     cluster.Value
-	at    map[cluster.JobID]int
 	tasks map[cluster.PartitionID]*JobTask // by job/task
 	why   map[cluster.PartitionID]cluster.PartitionID
 	out   []Job
@@ -90,7 +89,7 @@ type jobs struct {
 
 func newJobs(s Sight) *jobs {
 	return &jobs{
-		sight: s, v: s.v, at: make(map[cluster.JobID]int), tasks: make(map[cluster.PartitionID]*JobTask), out: []Job{},
+		sight: s, v: s.v, tasks: make(map[cluster.PartitionID]*JobTask), out: []Job{},
 		why: make(map[cluster.PartitionID]cluster.PartitionID),
 	}
 }
@@ -114,7 +113,6 @@ func (s *jobs) add(j cluster.Job) {
 			shown.Scheduler = j.Spec.Scheduler.String()
 		}
 	}
-	s.at[j.ID] = len(s.out)
 	s.out = append(s.out, shown)
 	for i := range shown.Tasks {
 		s.tasks[cluster.PartitionID(shown.Tasks[i].Task)] = &shown.Tasks[i]
@@ -192,7 +190,7 @@ func (s *jobs) count(t *JobTask, p cluster.Partition) {
 func (s *jobs) reasons() map[string]*Reason {
 	out := make(map[string]*Reason)
 	for _, w := range s.v.WaitingForSlots() {
-		out[w.Item] = &Reason{Rule: w.Reason.Rule, Text: w.Reason.Text, Try: w.Reason.Try}
+		out[w.Item] = new(Reason(w.Reason))
 	}
 	return out
 }

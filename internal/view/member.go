@@ -29,8 +29,15 @@ type Member struct {
 	Version     string            `json:"version,omitempty"`
 }
 
-// defaultWeight is what a weight of 0 stands for.
-const defaultWeight = 100
+// weightOf is the weight of a member; 0 stands for 100.
+func weightOf(m cluster.Member) int64 { return cmp.Or(m.Weight, 100) }
+
+func memberState(m cluster.Member) string {
+	if m.Draining && m.State == cluster.MemberJoined {
+		return "draining"
+	}
+	return m.State.String()
+}
 
 // Members shows the members, sorted by name.
 func (s Sight) Members() []Member {
@@ -44,16 +51,9 @@ func (s Sight) Members() []Member {
 // Member shows one member.
 func (s Sight) Member(m cluster.Member) Member {
 	shown := Member{
-		Member: string(m.ID), State: m.State.String(), Incarnation: uint64(m.Incarnation), Weight: m.Weight,
-		Capacity: m.Capacity,
-		Slots:    m.Slots, Labels: make(map[string]string, len(m.Labels)), SinceMS: m.SinceMS, Address: m.Address,
-		Version: m.Version,
-	}
-	if shown.Weight == 0 {
-		shown.Weight = defaultWeight
-	}
-	if m.Draining && m.State == cluster.MemberJoined {
-		shown.State = "draining"
+		Member: string(m.ID), State: memberState(m), Incarnation: uint64(m.Incarnation), Weight: weightOf(m),
+		Capacity: m.Capacity, Slots: m.Slots, Labels: make(map[string]string, len(m.Labels)), SinceMS: m.SinceMS,
+		Address: m.Address, Version: m.Version,
 	}
 	for _, l := range m.Labels {
 		shown.Labels[l.Key] = l.Value

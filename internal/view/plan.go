@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -80,9 +81,7 @@ func what(v cluster.Value, commands []cluster.Command) cluster.Value {
 	if l, ok := v.Leader(); ok {
 		writer, seq = l.Writer, v.Wrote(l.Writer)+1
 	}
-	next, _ := v.Apply(cluster.Entry{
-		Index: v.Index() + 1, Writer: writer, Seq: seq, Commands: commands,
-	})
+	next, _ := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: writer, Seq: seq, Commands: commands})
 	return next
 }
 
@@ -131,15 +130,7 @@ func (p *Plan) partitions(before, after cluster.Value, without []cluster.MemberI
 func (p *Plan) members(before, after cluster.Value) {
 	had, has := ownedCounts(before), ownedCounts(after)
 	for m := range after.Members() {
-		shown := PlanMember{Member: string(m.ID), State: m.State.String(), Weight: m.Weight, Before: had[m.ID],
-			After: has[m.ID]}
-		if shown.Weight == 0 {
-			shown.Weight = defaultWeight
-		}
-		if m.Draining && m.State == cluster.MemberJoined {
-			shown.State = "draining"
-		}
-		p.Members = append(p.Members, shown)
+		p.Members = append(p.Members, PlanMember{string(m.ID), memberState(m), weightOf(m), had[m.ID], has[m.ID]})
 	}
 }
 
@@ -156,9 +147,10 @@ func ownedCounts(v cluster.Value) map[cluster.MemberID]int {
 
 // slots compares the slots of tasks, and says of those that would have none why.
 func (p *Plan) slots(before, after cluster.Value) {
-	had := slotCounts(before)
-	has := slotCounts(after)
-	for _, task := range sortedKeys(had, has) {
+	had, has := slotCounts(before), slotCounts(after)
+	both := maps.Clone(had)
+	maps.Copy(both, has)
+	for _, task := range slices.Sorted(maps.Keys(both)) {
 		if had[task] == has[task] {
 			continue
 		}
@@ -178,14 +170,4 @@ func slotCounts(v cluster.Value) map[string]int {
 		}
 	}
 	return out
-}
-
-func sortedKeys(maps ...map[string]int) (out []string) {
-	for _, m := range maps {
-		for k := range m {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

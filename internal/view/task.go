@@ -144,7 +144,8 @@ const Offered = "offered"
 func stateOf(v cluster.Value, p cluster.Partition) string {
 	switch p.State {
 	case cluster.PartitionBlocked, cluster.PartitionWaiting:
-		if pausedIn(v, p) {
+		id, _, _ := p.ID.Split()
+		if j, ok := v.Job(id); ok && j.Paused() {
 			return Paused
 		}
 	case cluster.PartitionGranted:
@@ -158,20 +159,9 @@ func stateOf(v cluster.Value, p cluster.Partition) string {
 	return p.State.String()
 }
 
-// pausedIn reports whether a partition has no owner because its job is paused.
-func pausedIn(v cluster.Value, p cluster.Partition) bool {
-	if p.State != cluster.PartitionBlocked && p.State != cluster.PartitionWaiting {
-		return false
-	}
-	id, _, _ := p.ID.Split()
-	j, ok := v.Job(id)
-	return ok && j.Paused()
-}
-
 func reasonOf(v cluster.Value, id cluster.PartitionID) *Reason {
-	r := v.Why(id)
-	if r == (cluster.Reason{}) {
-		return nil
+	if r := v.Why(id); r != (cluster.Reason{}) {
+		return new(Reason(r))
 	}
-	return &Reason{Rule: r.Rule, Text: r.Text, Try: r.Try}
+	return nil
 }

@@ -79,32 +79,31 @@ func serverKinds(getenv func(string) string) []Kind {
 	return kinds
 }
 
-func openElastic(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
-	if err := elastic.CheckIndex(u.Path); err != nil {
-		return nil, wrong([]string{"elastic://127.0.0.1:9200/" + strings.NewReplacer("/", "-", "@", "-", "#", "-", "=",
-			"-", ":", "-").Replace(strings.ToLower(u.Path))},
-			"store %s: %w", u, err)
-	}
-	s, err := elastic.Open(ctx, elastic.Options{
-		Servers: u.Hosts, Index: u.Path, User: u.User, Password: u.Password, APIKey: u.Token, TLS: u.TLS,
-		Copies: u.Replicas, Timeout: u.Timeout,
-		MustExist: a != Create, ReadOnly: a == Look,
-	})
+// opened is a store that was opened, and no store where there is an error: a nil *etcd.Store is not a nil store.Full.
+func opened[S store.Full](s S, err error) (store.Full, error) {
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
+func openElastic(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
+	if err := elastic.CheckIndex(u.Path); err != nil {
+		return nil, wrong([]string{"elastic://127.0.0.1:9200/" + strings.NewReplacer("/", "-", "@", "-", "#", "-", "=",
+			"-", ":", "-").Replace(strings.ToLower(u.Path))},
+			"store %s: %w", u, err)
+	}
+	return opened(elastic.Open(ctx, elastic.Options{
+		Servers: u.Hosts, Index: u.Path, User: u.User, Password: u.Password, APIKey: u.Token, TLS: u.TLS,
+		Copies: u.Replicas, Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
+	}))
+}
+
 func openEtcd(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
-	s, err := etcd.Open(ctx, etcd.Options{
+	return opened(etcd.Open(ctx, etcd.Options{
 		Endpoints: u.Hosts, Prefix: u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout,
 		MustExist: a != Create, ReadOnly: a == Look,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	}))
 }
 
 // topic is what Kafka allows in the name of a topic, with room for what the store adds.
@@ -115,15 +114,10 @@ func openKafka(ctx context.Context, u storeurl.URL, a Access) (store.Full, error
 		return nil, wrong([]string{"kafka://127.0.0.1:9092/" + strings.ReplaceAll(u.Path, "/", ".")},
 			"store %s: the path is one name of letters, digits, . _ and -", u)
 	}
-	s, err := kafka.Open(ctx, kafka.Options{
+	return opened(kafka.Open(ctx, kafka.Options{
 		Brokers: u.Hosts, Name: u.Path, User: u.User, Password: u.Password, Mechanism: u.Mechanism, TLS: u.TLS,
-		Replicas: u.Replicas,
-		Timeout:  u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+		Replicas: u.Replicas, Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
+	}))
 }
 
 // bucket is what NATS allows in the name of a bucket.
@@ -138,37 +132,22 @@ func openNATS(ctx context.Context, u storeurl.URL, a Access) (store.Full, error)
 	for i, h := range u.Hosts {
 		urls[i] = "nats://" + h
 	}
-	s, err := nats.Open(ctx, nats.Options{
+	return opened(nats.Open(ctx, nats.Options{
 		URLs: urls, Bucket: u.Path, User: u.User, Password: u.Password, Token: u.Token, CredsFile: u.Credentials,
-		TLS: u.TLS, Replicas: u.Replicas,
-		Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+		TLS: u.TLS, Replicas: u.Replicas, Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
+	}))
 }
 
 func openPostgres(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
-	s, err := postgres.Open(ctx, postgres.Options{
+	return opened(postgres.Open(ctx, postgres.Options{
 		Hosts: u.Hosts, Database: u.Path, Schema: u.Schema, User: u.User, Password: u.Password, TLS: u.TLS,
-		Timeout:   u.Timeout,
-		MustExist: a != Create, ReadOnly: a == Look,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+		Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
+	}))
 }
 
 func openZooKeeper(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
-	s, err := zookeeper.Open(ctx, zookeeper.Options{
+	return opened(zookeeper.Open(ctx, zookeeper.Options{
 		Servers: u.Hosts, Path: "/" + u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Session: u.Session,
-		Timeout:   u.Timeout,
-		MustExist: a != Create, ReadOnly: a == Look,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+		Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
+	}))
 }

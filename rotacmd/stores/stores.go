@@ -219,10 +219,6 @@ func openFile(ctx context.Context, p Place) (store.Full, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := file.Open(ctx, d.path+p.Beside, file.Options{MustExist: p.Access != Create, ReadOnly: p.Access == Look,
-		AllowShared: d.shared})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return opened(file.Open(ctx, d.path+p.Beside, file.Options{MustExist: p.Access != Create,
+		ReadOnly: p.Access == Look, AllowShared: d.shared}))
 }

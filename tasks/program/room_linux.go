@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -164,12 +165,7 @@ func (r *Room) orphans() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, pid := range all {
-		if !r.started[pid] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(pid int) bool { return !r.started[pid] })
 }
 
 // reap takes the exit codes of orphans that nobody else waits for.

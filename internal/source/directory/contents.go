@@ -3,6 +3,7 @@ package directory
 import (
 	"crypto/sha256"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ type Cache struct {
 // NewCache returns an empty cache.
 func NewCache() *Cache { return &Cache{sources: make(map[string]*contents)} }
 
-// Scan scans what a source has, like [ScanFiles].
+// Scan is [ScanDirs] for a source that may also have files of a program; nil for none.
 func (c *Cache) Scan(dirs []string, files fs.FS, name string, types work.Types) Scan {
 	s := NewScanner(dirs, name, types)
 	s.files, s.known = files, c.of(name)
@@ -145,11 +146,7 @@ func (c *contents) meaning(like likeness, parse func() meaning) *meaning {
 
 // keep forgets the files that a scan of everything has not seen.
 func (c *contents) keep(seen map[string]bool) {
-	for path := range c.files { // order-free: each by itself
-		if !seen[path] {
-			delete(c.files, path)
-		}
-	}
+	maps.DeleteFunc(c.files, func(path string, _ *parsed) bool { return !seen[path] })
 }
 
 // intern takes the specs of the jobs in the value that are the same, so that a process has one of each.

@@ -14,10 +14,10 @@
 // An incomplete scan removes nothing. A job is removed only if its file disappeared from the copy of a living member,
 // even while that was down, and no other living member has it: a new reader with an older copy never removes files that
 // it did not have. A job is removed only after two scans found its file missing, so that replacing a file does not stop
-// its task. A suddenly empty directory, such as an unmounted disk, removes only a few jobs ([Diff]). A malformed file
-// changes nothing: the last good definition keeps running. Files that define the same id are all reported and none is
-// used. A fault is journaled once, even if the source moves to another member, and so is its repair. Nothing outside
-// the directory is read: links that lead out are reported, links to files inside are read, links to directories are
+// its task. A suddenly empty directory, such as an unmounted disk, removes only a few jobs. A malformed file changes
+// nothing: the last good definition keeps running. Files that define the same id are all reported and none is used. A
+// fault is journaled once, even if the source moves to another member, and so is its repair. Nothing outside the
+// directory is read: links that lead out are reported, links to files inside are read, links to directories are
 // reported and not followed. Only regular files are opened, and only source.MaxFile bytes of them are read.
 //
 // # What is not guaranteed

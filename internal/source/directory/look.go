@@ -154,8 +154,7 @@ func (l *look) stated(root folder, name, full string, info fs.FileInfo, err erro
 	if !l.claim(full) {
 		return
 	}
-	var unnamed *source.MalformedError
-	if errors.As(source.CheckFile(filepath.ToSlash(full)), &unnamed) { // here: what is parsed is shared by all files of one content
+	if unnamed, ok := errors.AsType[*source.MalformedError](source.CheckFile(filepath.ToSlash(full))); ok { // here: what is parsed is shared by all files of one content
 		l.block(name)
 		l.scan.Faults = append(l.scan.Faults, unnamed)
 		return

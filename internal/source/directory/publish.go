@@ -198,11 +198,15 @@ func prefix(name string) string { return "source/" + name + "/" }
 // ignored.
 func Inventories(ctx context.Context, docs store.Docs, name string) (map[cluster.MemberID]Inventory, error) {
 	all, err := published(ctx, docs, name)
+	return inventoriesOf(all), err
+}
+
+func inventoriesOf(all map[cluster.MemberID]publication) map[cluster.MemberID]Inventory {
 	out := make(map[cluster.MemberID]Inventory, len(all))
-	for m, p := range all {
+	for m, p := range all { // order-free: into a map
 		out[m] = p.Inventory
 	}
-	return out, err
+	return out
 }
 
 // publication is an inventory with its version in the store.

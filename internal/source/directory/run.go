@@ -115,11 +115,7 @@ func (r *reader) copiesIn(value cluster.Value) *Copies {
 	if r.copies == nil {
 		return nil
 	}
-	inventories := make(map[cluster.MemberID]Inventory, len(r.copies))
-	for m, p := range r.copies {
-		inventories[m] = p.Inventory
-	}
-	return CopiesOf(value, r.name, inventories)
+	return CopiesOf(value, r.name, inventoriesOf(r.copies))
 }
 
 func (r *reader) tellRefused(commands []cluster.Command, results []cluster.Result) (told bool) {

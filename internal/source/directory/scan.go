@@ -46,13 +46,6 @@ func ScanDirs(dirs []string, name string, types work.Types) Scan {
 	return NewScanner(dirs, name, types).Scan()
 }
 
-// ScanFiles is ScanDirs for a source that also has files of a program; nil for none.
-func ScanFiles(dirs []string, files fs.FS, name string, types work.Types) Scan {
-	s := NewScanner(dirs, name, types)
-	s.files = files
-	return s.Scan()
-}
-
 // Scanner scans the same directories repeatedly. It reads only the files whose state changed, and parses those whose
 // content did. It is not safe for concurrent use; scanners that share a [Cache] take turns.
 type Scanner struct {

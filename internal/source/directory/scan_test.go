@@ -278,7 +278,7 @@ func TestFilesOfAProgram(t *testing.T) {
 		"note.txt": {Data: []byte("x")},
 		"big.yaml": {Data: bytes.Repeat([]byte("#"), source.MaxFile+1)},
 	}
-	s := ScanFiles([]string{dir}, files, "s", types())
+	s := NewCache().Scan([]string{dir}, files, "s", types())
 	var ids []string
 	for _, d := range s.Definitions {
 		ids = append(ids, string(d.ID)+" "+strings.TrimPrefix(d.Path, dir+"/"))
@@ -288,14 +288,14 @@ func TestFilesOfAProgram(t *testing.T) {
 		t.Errorf("got %s, %d faults, %+v", got, len(s.Faults), s)
 	}
 	files["a.yaml"] = &fstest.MapFile{Data: []byte(good)}
-	if s = ScanFiles([]string{dir}, files, "s", types()); len(s.Definitions) != 1 || len(s.Faults) != 4 {
+	if s = NewCache().Scan([]string{dir}, files, "s", types()); len(s.Definitions) != 1 || len(s.Faults) != 4 {
 		t.Errorf("a task in both: %d definitions, faults %v", len(s.Definitions), s.Faults)
 	}
 	if got := Names(map[string][]string{"s": {dir}}, map[string]fs.FS{"a": files, "s": files}); !slices.Equal(got,
 		[]string{"a", "s"}) {
 		t.Errorf("the sources are %q", got)
 	}
-	if s = ScanFiles(nil, failingFS{}, "s", types()); s.Complete {
+	if s = NewCache().Scan(nil, failingFS{}, "s", types()); s.Complete {
 		t.Error("files that cannot be read: the scan is complete, so tasks would be removed")
 	}
 }
@@ -308,7 +308,7 @@ func (stored) Storage() string { return "database" }
 func TestFaultsNameTheStorage(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.yaml": "type: ["})
-	s := ScanFiles([]string{dir},
+	s := NewCache().Scan([]string{dir},
 		stored{fstest.MapFS{"b.yaml": {Data: []byte("type: [")}, "c.yaml": {Data: []byte(good)}}}, "s", types())
 	var got []string
 	for _, e := range s.Faults {

@@ -192,11 +192,10 @@ func (h *holding) look(scan Scan, value cluster.Value, name string) (again bool)
 		h.have.put(id, sum)
 	}
 	h.missing = lost
-	for id := range h.gone { // order-free: each by itself
-		if _, back := h.have.sum[id]; back || !runs(value, id, name) {
-			delete(h.gone, id)
-		}
-	}
+	maps.DeleteFunc(h.gone, func(id cluster.JobID, _ bool) bool {
+		_, back := h.have.sum[id]
+		return back || !runs(value, id, name)
+	})
 	return again
 }
 

@@ -18,14 +18,9 @@ type Fence struct {
 // tooMany is how many jobs a directory that is suddenly empty may remove at most: more likely its disk is not there.
 const tooMany = 10
 
-// Diff derives the commands that bring the jobs of a source in line with a scan, and the faults found meanwhile. Only
-// jobs of this source are changed. Commands are sorted by job, removals last.
-func Diff(scan Scan, value cluster.Value, name string, f Fence) ([]cluster.Command, []*source.MalformedError) {
-	scan.only = nil
-	return diff(scan, value, name, f, nil)
-}
-
-// diff is Diff for what a scan looked at again, and what is pending.
+// diff derives the commands that bring the jobs of a source in line with a scan, and the faults found meanwhile: for
+// what the scan looked at again, and what is pending. Only jobs of this source are changed. Commands are sorted by job,
+// removals last.
 func diff(scan Scan, value cluster.Value, name string, f Fence,
 	pending map[cluster.JobID]bool) ([]cluster.Command, []*source.MalformedError) {
 	var out []cluster.Command

@@ -125,7 +125,7 @@ func TestDiff(t *testing.T) {
 		for _, c := range c.present {
 			w.apply(c)
 		}
-		commands, faults := Diff(c.scan, w.value, "s", Fence{"p", 7})
+		commands, faults := diff(c.scan, w.value, "s", Fence{"p", 7}, nil)
 		said := ""
 		for _, f := range faults {
 			said += f.Error()
@@ -196,7 +196,7 @@ func TestDiffConverges(t *testing.T) {
 		}
 		scan := found(slices.DeleteFunc(files, func(s string) bool { return s == "" })...)
 		scan.Complete = rapid.Bool().Draw(rt, "complete")
-		commands, _ := Diff(scan, w.value, "s", Fence{})
+		commands, _ := diff(scan, w.value, "s", Fence{}, nil)
 		for _, c := range commands {
 			if r := w.apply(c)[0]; !r.Accepted {
 				rt.Fatalf("%v: %s", c, r.Reason)
@@ -205,7 +205,7 @@ func TestDiffConverges(t *testing.T) {
 		for _, id := range ids {
 			checkJob(rt, cluster.JobID(id), scan, before, w.value)
 		}
-		if again, _ := Diff(scan, w.value, "s", Fence{}); len(again) > 0 {
+		if again, _ := diff(scan, w.value, "s", Fence{}, nil); len(again) > 0 {
 			rt.Fatalf("the same scan wants more: %s", text(again))
 		}
 	})

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,6 +109,13 @@ func (e env) say(format string, args ...any) {
 	fmt.Fprintln(e.stderr, e.own.renamed(printable(fmt.Sprintf(format, args...))))
 }
 
+// printLines shows lines of a file.
+func (e env) printLines(lines []string) {
+	for _, l := range lines {
+		fmt.Fprintf(e.stdout, "      %s\n", printable(l))
+	}
+}
+
 // printJSON writes one value on one line.
 func (e env) printJSON(v any) error {
 	b, err := json.Marshal(v)
@@ -147,27 +155,15 @@ type Program struct {
 	Functions  []call.Function
 	Stores     []stores.Kind
 	Sources    map[string]fs.FS
-	Files      []FilesKind
-	Storages   []StorageKind
-	Publishers []PublisherKind
+	Files      []Kind[fs.FS]             // task files that are elsewhere than in a directory: --source NAME=SCHEME:REST
+	Storages   []Kind[journal.Appender]  // places that get the records of the journal: --storage SCHEME:REST
+	Publishers []Kind[publish.Publisher] // sinks: --publish SCHEME:REST
 }
 
-// FilesKind is a kind of task files that are elsewhere than in a directory: --source NAME=SCHEME:REST.
-type FilesKind struct {
+// Kind is a kind of what a setting names as SCHEME:REST.
+type Kind[T any] struct {
 	Scheme string
-	Open   func(rest string) (fs.FS, error)
-}
-
-// StorageKind is a kind of place that gets the records of the journal: --storage SCHEME:REST.
-type StorageKind struct {
-	Scheme string
-	Open   func(rest string) (journal.Appender, error)
-}
-
-// PublisherKind is a kind of sink: --publish SCHEME:REST.
-type PublisherKind struct {
-	Scheme string
-	Open   func(rest string) (publish.Publisher, error)
+	Open   func(rest string) (T, error)
 }
 
 // Main is the whole of a binary: it runs the command line and ends the process.
@@ -179,12 +175,7 @@ func Main(p Program) {
 	os.Exit(execute(e))
 }
 
-func (p Program) name() string {
-	if p.Name == "" {
-		return "rota"
-	}
-	return p.Name
-}
+func (p Program) name() string { return cmp.Or(p.Name, "rota") }
 
 // ourCommand is where a text names this binary: rota and a word, not a path or a name that contains it.
 var ourCommand = regexp.MustCompile(`(^|[ ;:(])rota ([a-z-])`)

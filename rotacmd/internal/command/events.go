@@ -80,11 +80,8 @@ func kindNames() (names []string) {
 
 func (o *observer) printRecord(r journal.Record) {
 	fmt.Fprintf(o.stdout, "%s  %-13s  %s\n", clock(r.AtMS, o.now), r.Kind, printable(r.Line()))
-	if r.Storage == nil {
-		return
-	}
-	for _, l := range r.Storage.Lines {
-		fmt.Fprintf(o.stdout, "      %s\n", printable(l))
+	if r.Storage != nil {
+		o.printLines(r.Storage.Lines)
 	}
 }
 
@@ -134,16 +131,10 @@ func (t *tail) follow(ctx context.Context) error {
 		records, err := t.o.journal(limited, journal.Query{Partition: t.query.Partition, Kinds: t.query.Kinds,
 			Since: since, Limit: 10_000})
 		cancel()
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
-		case err != nil && !t.o.away:
-			t.o.away = true
-			t.o.say("the store does not answer, still waiting: %v", err)
-		case err == nil && t.o.away:
-			t.o.away = false
-			t.o.say("the store answers again")
 		}
+		t.o.heard(err)
 		if err := t.show(records); err != nil {
 			return err
 		}

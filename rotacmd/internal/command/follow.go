@@ -76,25 +76,28 @@ func (o *observer) watch(ctx context.Context, see func() (enough bool, err error
 	}
 }
 
-// lookAgain is one more look, that may take so long as any command. A store that is away is waited for: it is said when
-// it goes and when it is back.
+// lookAgain is one more look, that may take so long as any command. A store that is away is waited for.
 func (o *observer) lookAgain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	err := o.refresh(limited)
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable) &&
+		!errors.Is(err, context.DeadlineExceeded)) {
+		return err
+	}
+	o.heard(err)
+	return nil
+}
+
+// heard says when the store goes away, and when it is back.
+func (o *observer) heard(err error) {
 	switch {
 	case err == nil && o.away:
-		o.away = false
 		o.say("the store answers again")
-	case err != nil && ctx.Err() == nil && (errors.Is(err, store.ErrUnavailable) ||
-		errors.Is(err, context.DeadlineExceeded)):
-		if !o.away {
-			o.say("the store does not answer, still waiting: %v", err)
-		}
-		o.away = true
-		return nil
+	case err != nil && !o.away:
+		o.say("the store does not answer, still waiting: %v", err)
 	}
-	return err
+	o.away = err != nil
 }
 
 // follower tells what happens to a job.

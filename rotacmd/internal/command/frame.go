@@ -54,17 +54,18 @@ type run func(ctx context.Context, o *observer, args []string) error
 
 // framed gives a command the flags of a store and of the output. What it does opens the store itself.
 func framed(e env, cmd *cobra.Command, do run) *cobra.Command {
-	storeFlags(cmd.Flags())
+	cmd.Flags().String("store", "", "the store that the members share: "+storeForms)
+	configFlag(cmd.Flags())
 	asJSON := formatFlag(cmd.Flags())
 	if cmd.Args == nil {
 		cmd.Args = noArgs
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		named := cmd.Flags().Changed("store")
-		url, err := settleStore(e, cmd)
-		if err != nil {
+		if _, err := settle(e, cmd); err != nil {
 			return err
 		}
+		url := valueOf(cmd.Flags().GetString("store"))
 		dir, _ := stores.Directory(url) // opening it says what is wrong
 		o := &observer{
 			env: e, cmd: cmd, args: args, url: url, dir: dir, name: storeurl.Hide(url), named: named,
@@ -99,21 +100,8 @@ func changer(e env, cmd *cobra.Command, do run) *cobra.Command {
 	})
 }
 
-func storeFlags(flags *pflag.FlagSet) {
-	flags.String("store", "", "the store that the members share: "+storeForms)
-	configFlag(flags)
-}
-
 func configFlag(flags *pflag.FlagSet) {
 	flags.String("config", "", "file of settings; default rota.yaml where there is one")
-}
-
-// settleStore finds out which store is meant.
-func settleStore(e env, cmd *cobra.Command) (string, error) {
-	if _, err := settle(e, cmd); err != nil {
-		return "", err
-	}
-	return cmd.Flags().GetString("store")
 }
 
 // open opens the store.
@@ -173,6 +161,14 @@ func (f *format) Set(text string) error {
 		return errors.New("it is text or json")
 	}
 	return nil
+}
+
+// show prints a value as JSON, or for people.
+func show[T any](o *observer, value T, write func(T) error) error {
+	if o.json {
+		return o.printJSON(value)
+	}
+	return write(value)
 }
 
 // rowsShown is how many rows are printed without --all.
@@ -244,20 +240,20 @@ type Proposed struct {
 }
 
 // asking is one thing that is asked of a cluster for what has a name.
-type asking struct {
+type asking[Name ~string] struct {
 	list string // the command that shows the names
-	do   func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error)
+	do   func(*operate.Operator, context.Context, Name) (operate.Answer, error)
 	done string                                                      // what is said, with the name and the store
 	then func(ctx context.Context, o *observer, args []string) error // after that; nil for nothing
 }
 
 // proposer makes a command that asks one thing of the cluster.
-func proposer(e env, cmd *cobra.Command, a asking) *cobra.Command {
+func proposer[Name ~string](e env, cmd *cobra.Command, a asking[Name]) *cobra.Command {
 	cmd.Args = exactArg("a name; rota " + a.list + " shows them")
 	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		try := "rota " + a.list + " --store " + safetext.Word(o.name)
 		answer, err := o.operate(ctx, try,
-			func(op *operate.Operator) (operate.Answer, error) { return a.do(ctx, op, args[0]) })
+			func(op *operate.Operator) (operate.Answer, error) { return a.do(op, ctx, Name(args[0])) })
 		if err != nil {
 			return err
 		}

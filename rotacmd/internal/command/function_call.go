@@ -272,14 +272,11 @@ func newCallList(e env) *cobra.Command {
 		if unreadable > 0 {
 			o.say("! %s cannot be read", many(unreadable, "call"))
 		}
-		return o.printCalls(shown)
+		return show(o, shown, o.printCalls)
 	})
 }
 
 func (o *observer) printCalls(calls []view.Call) error {
-	if o.json {
-		return o.printJSON(calls)
-	}
 	if len(calls) == 0 {
 		o.say("no calls")
 		return nil

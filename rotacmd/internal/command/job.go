@@ -214,34 +214,31 @@ Its definition may change meanwhile, and members may come and go: it stays pause
 caught up with as its catch_up says.`
 
 func newPause(e env) *cobra.Command {
-	return jobAsker(e, &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "pause JOB", Short: "let nobody run a job until it is resumed", Long: pauseHelp,
 		Example: "  rota job pause etl",
-	}, (*operate.Operator).Pause, "%[1]s is paused · end it: rota job resume %[1]s --store %[2]s")
+	}
+	return proposer(e, cmd, asking[cluster.JobID]{
+		list: "job list --all", do: (*operate.Operator).Pause,
+		done: "%[1]s is paused · end it: rota job resume %[1]s --store %[2]s",
+	})
 }
 
 func newResume(e env) *cobra.Command {
-	return jobAsker(e, &cobra.Command{
-		Use: "resume JOB", Short: "end a pause", Example: "  rota job resume etl",
-	}, (*operate.Operator).Resume, "%[1]s runs again · see where: rota why %[1]s --store %[2]s")
+	cmd := &cobra.Command{Use: "resume JOB", Short: "end a pause", Example: "  rota job resume etl"}
+	return proposer(e, cmd, asking[cluster.JobID]{
+		list: "job list --all", do: (*operate.Operator).Resume,
+		done: "%[1]s runs again · see where: rota why %[1]s --store %[2]s",
+	})
 }
 
 func newStop(e env) *cobra.Command {
-	return jobAsker(e, &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "stop JOB", Short: "end a job; that of a task file ends when its file goes",
 		Example: "  rota job stop etl",
-	}, (*operate.Operator).Kill, "%s is killed · see what is left: rota job list --store %s")
-}
-
-func jobAsker(
-	e env, cmd *cobra.Command, do func(*operate.Operator, context.Context, cluster.JobID) (operate.Answer, error),
-	done string,
-) *cobra.Command {
-	return proposer(e, cmd, asking{
-		list: "job list --all",
-		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return do(o, ctx, cluster.JobID(name))
-		},
-		done: done,
+	}
+	return proposer(e, cmd, asking[cluster.JobID]{
+		list: "job list --all", do: (*operate.Operator).Kill,
+		done: "%s is killed · see what is left: rota job list --store %s",
 	})
 }

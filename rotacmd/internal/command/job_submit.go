@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,10 +179,7 @@ func (e env) malformed(err error) error {
 	for _, l := range m.Lines {
 		e.say("%s", printable(l))
 	}
-	try := allowHere(m.Hint)
-	if try == "" {
-		try = "docs/guide/jobs.md"
-	}
+	try := cmp.Or(allowHere(m.Hint), "docs/guide/jobs.md")
 	if strings.Contains(m.Message, "unknown type") {
 		try += "; or --type NAME for one that the members' own program brings"
 	}

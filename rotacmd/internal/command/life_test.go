@@ -89,7 +89,7 @@ func TestACallMayTakeLong(t *testing.T) {
 		s := server.Open()
 		defer s.Close()
 		join := cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1}
-		for k, v := range call.Labels(functionsOf("a", 1)) { // order-free: there is one
+		for k, v := range call.Labels((&config{node: node.Config{Member: "a", Slots: 1}}).functions()) { // order-free: there is one
 			join.Labels = append(join.Labels, cluster.Label{Key: k, Value: v})
 		}
 		must.Succeed(t, must.Err(replica.NewClient(s).Propose(t.Context(), join)))

@@ -77,8 +77,7 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
 	}
 	err = c.withLocks(ctx, func(ctx context.Context) error { return n.Run(ctx, hurry) })
-	var taken *protocol.NameTakenError
-	if errors.As(err, &taken) {
+	if taken, ok := errors.AsType[*protocol.NameTakenError](err); ok {
 		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s",
 			c.node.TTL), "%w", takenText(taken, n.Value()))
 	}
@@ -146,7 +145,7 @@ type welcome struct {
 	c      *config
 	before cluster.Value
 	node   *node.Node
-	once   sync.Once
+	again  atomic.Bool // it has joined before
 	moved  atomic.Int64
 
 	mu    sync.Mutex
@@ -204,9 +203,7 @@ func (w *welcome) first() string {
 
 func (w *welcome) joined(inc cluster.Incarnation, took time.Duration) {
 	who := company(w.node.Value(), w.c.node.Member, inc)
-	again := true
-	w.once.Do(func() { again = false })
-	if again {
+	if w.again.Swap(true) {
 		w.say("%s again", who)
 		return
 	}

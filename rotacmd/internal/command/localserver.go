@@ -53,8 +53,8 @@ type localServer struct {
 	one     sync.Mutex             // a look goes through all tasks: the member's own work comes first
 }
 
-// openLocalServer listens for commands on this machine; nil where they read the store: it is not a directory, or the
-// log alone does not say what is true.
+// openLocalServer listens for commands on this machine; nil where they read the store: it is not a directory, or the log alone
+// does not say what is true.
 func (c *config) openLocalServer(n *node.Node) (*localServer, net.Listener) {
 	dir, err := stores.Directory(c.store)
 	log, ok := c.node.Store.(store.Log)
@@ -90,25 +90,33 @@ func (d *localServer) serve(ctx context.Context, l net.Listener, logger *slog.Lo
 }
 
 func (d *localServer) overviewFor(w http.ResponseWriter, r *http.Request) {
+	seen, err := d.overview(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	data, err := json.Marshal(seen)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(data) // the command may have ended
+}
+
+func (d *localServer) overview(ctx context.Context) (overview, error) {
 	d.one.Lock()
 	defer d.one.Unlock()
-	v, head, err := d.caughtUp(r.Context())
+	v, head, err := d.caughtUp(ctx)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
+		return overview{}, err
 	}
-	sight, err := d.Look(r.Context(), v)
+	sight, err := d.Look(ctx, v)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
+		return overview{}, err
 	}
-	seen, err := overviewOf(r.Context(), d.docs, d.Viewer, sight)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
+	seen, err := overviewOf(ctx, d.docs, d.Viewer, sight)
 	seen.Head = head
-	sayJSON(w, seen)
+	return seen, err
 }
 
 // errNew is the answer of a member that has not read the log yet.
@@ -140,16 +148,6 @@ func (d *localServer) caughtUp(ctx context.Context) (cluster.Value, uint64, erro
 		case <-changed:
 		}
 	}
-}
-
-// sayJSON answers. The command may have ended.
-func sayJSON(w http.ResponseWriter, answer any) {
-	data, err := json.Marshal(answer)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	_, _ = w.Write(data)
 }
 
 // overview is what rota status shows to people: as the command itself has found it out, or a member on this machine.
@@ -222,22 +220,13 @@ type Pong struct {
 	Text    string `json:"text,omitempty"`
 }
 
-// functionsOf are the functions of this binary, for a member that has slots to run them on.
-func functionsOf(member string, slots int64) []call.Function {
-	if slots <= 0 {
-		return nil
-	}
-	return []call.Function{
-		call.NewFunc("ping", func(_ context.Context, p Ping) (Pong, error) {
-			return Pong{Member: member, Version: version, AtMS: time.Now().UnixMilli(), Text: p.Text}, nil
-		}, call.Options{}),
-	}
-}
-
-// ownFunctions are those of the program, for a member that has slots to run them on.
-func (c *config) ownFunctions() []call.Function {
+// functions are those of this binary and of the program, for a member that has slots to run them on.
+func (c *config) functions() []call.Function {
 	if c.node.Slots <= 0 {
 		return nil
 	}
-	return c.own.Functions
+	ping := call.NewFunc("ping", func(_ context.Context, p Ping) (Pong, error) {
+		return Pong{Member: string(c.node.Member), Version: version, AtMS: time.Now().UnixMilli(), Text: p.Text}, nil
+	}, call.Options{})
+	return append([]call.Function{ping}, c.own.Functions...)
 }

@@ -49,7 +49,7 @@ func newLogShow(e env) *cobra.Command {
 		if err != nil {
 			return o.notHeld(err)
 		}
-		return o.printMoment(m)
+		return show(o, m, o.printMoment)
 	})
 }
 
@@ -77,7 +77,7 @@ func newLogDiff(e env) *cobra.Command {
 		if err != nil {
 			return o.notHeld(err)
 		}
-		return o.printDifference(d)
+		return show(o, d, o.printDifference)
 	})
 }
 
@@ -101,8 +101,7 @@ func (o *observer) past() (*view.Past, error) {
 
 // notHeld says which indexes can be asked for.
 func (o *observer) notHeld(err error) error {
-	var out *view.OutOfLogError
-	if errors.As(err, &out) {
+	if out, ok := errors.AsType[*view.OutOfLogError](err); ok {
 		return failed(o.hint(fmt.Sprintf("rota log show %d", out.Newest.Index)),
 			"store %s: %w; what is older is in a snapshot alone", o.name, err)
 	}
@@ -131,9 +130,6 @@ func (o *observer) heldText(m *view.Moment) string {
 }
 
 func (o *observer) printMoment(m view.Moment) error {
-	if o.json {
-		return o.printJSON(m)
-	}
 	then := *o // "since" counts from that time
 	if m.AtMS != 0 {
 		then.now = time.UnixMilli(m.AtMS)
@@ -154,9 +150,6 @@ func (o *observer) printMoment(m view.Moment) error {
 }
 
 func (o *observer) printDifference(d view.Difference) error {
-	if o.json {
-		return o.printJSON(d)
-	}
 	fmt.Fprintf(o.stdout, "HISTORY: from %s to %s\n", pointText(d.From, o.now), pointText(d.To, o.now))
 	rows := differenceRows(d)
 	shown := o.fits(len(rows), rowsShown)
@@ -236,7 +229,7 @@ func newLogList(e env) *cobra.Command {
 			o.say("and %s before: %s", grouped(left), o.again("--all"))
 		}
 		for _, x := range entries {
-			if err := o.printEntry(x); err != nil {
+			if err := show(o, x, o.printEntry); err != nil {
 				return err
 			}
 		}
@@ -262,9 +255,6 @@ func (o *observer) entries(ctx context.Context, from uint64) (out []view.Entry, 
 }
 
 func (o *observer) printEntry(x view.Entry) error {
-	if o.json {
-		return o.printJSON(x)
-	}
 	parts := make([]string, len(x.Commands))
 	for i, c := range x.Commands {
 		parts[i] = c.Said

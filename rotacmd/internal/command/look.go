@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/rotacmd/internal/localsock"
 )
@@ -50,10 +51,8 @@ func (o *observer) lookOn(ctx context.Context, quiet bool, look func(first bool)
 		if first && !quiet {
 			o.say("looking for another heartbeat of %s, at most %s", strings.Join(open, ", "), longestLook)
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, lookPause) {
 			return context.Cause(ctx)
-		case <-time.After(lookPause):
 		}
 	}
 }
@@ -148,15 +147,11 @@ func newWhy(e env) *cobra.Command {
 		if !ok {
 			return failed(o.hint("rota task list --all"), "there is no task %q", args[0])
 		}
-		if o.json {
-			return o.printJSON(w)
-		}
-		o.printWhy(w)
-		return nil
+		return show(o, &w, o.printWhy)
 	})
 }
 
-func (o *observer) printWhy(w view.Why) {
+func (o *observer) printWhy(w *view.Why) error {
 	head := fmt.Sprintf("%s is %s", w.Task.Task, w.State)
 	if w.Malformed != nil {
 		head = fmt.Sprintf("%s has a malformed file; its last good version is %s", w.Task.Task, w.State)
@@ -199,7 +194,7 @@ func (o *observer) printWhy(w view.Why) {
 	}
 	row("slots", strings.Join(w.Slots, " "))
 	row("failed", strings.TrimSuffix(o.failedSince(&w.Task)+w.FailureText(), ", "))
-	row("rounds", o.roundsText(&w))
+	row("rounds", o.roundsText(w))
 	if w.Flow != nil {
 		row("flow", flowNote(*w.Flow))
 	}
@@ -211,10 +206,11 @@ func (o *observer) printWhy(w view.Why) {
 		row("part", partLine(&w.NotRunning[i]))
 	}
 	o.printHistory(w)
+	return nil
 }
 
 // printHistory shows the records, and the lines of a file that is malformed now.
-func (o *observer) printHistory(w view.Why) {
+func (o *observer) printHistory(w *view.Why) {
 	if len(w.History) > 0 {
 		fmt.Fprintln(o.stdout, "history")
 	}
@@ -222,9 +218,7 @@ func (o *observer) printHistory(w view.Why) {
 		fmt.Fprintf(o.stdout, "  %s  %-10s %s\n", clock(r.AtMS, o.now), r.Kind, printable(r.Line()))
 	}
 	if last := len(w.History) - 1; w.State == view.Malformed && w.History[last].Storage != nil {
-		for _, l := range w.History[last].Storage.Lines {
-			fmt.Fprintf(o.stdout, "      %s\n", printable(l))
-		}
+		o.printLines(w.History[last].Storage.Lines)
 	}
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,11 +28,7 @@ func newMemberList(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		members := sight.Members()
-		if o.json {
-			return o.printJSON(members)
-		}
-		return o.printMembers(members)
+		return show(o, sight.Members(), o.printMembers)
 	})
 }
 
@@ -51,15 +48,13 @@ func newMemberShow(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		shown := sight.Member(m)
-		if o.json {
-			return o.printJSON(shown)
-		}
-		if err := o.printMembers([]view.Member{shown}); err != nil {
-			return err
-		}
-		fmt.Fprintln(o.stdout)
-		return o.printTasks(sight.Tasks(view.Filter{Owner: args[0]}))
+		return show(o, sight.Member(m), func(shown view.Member) error {
+			if err := o.printMembers([]view.Member{shown}); err != nil {
+				return err
+			}
+			fmt.Fprintln(o.stdout)
+			return o.printTasks(sight.Tasks(view.Filter{Owner: args[0]}))
+		})
 	})
 }
 
@@ -105,12 +100,7 @@ func labelText(labels map[string]string) string {
 	return dash(strings.Join(out, ","))
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func dash(s string) string { return cmp.Or(s, "-") }
 
 func leaving(m view.Member) string {
 	if m.Leaving == 0 {
@@ -140,10 +130,7 @@ func newPlan(e env) *cobra.Command {
 		if err != nil {
 			return failed(o.hint("rota member list"), "%w", err)
 		}
-		if o.json {
-			return o.printJSON(plan)
-		}
-		return o.printPlan(&plan)
+		return show(o, &plan, o.printPlan)
 	})
 }
 

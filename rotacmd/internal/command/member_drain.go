@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -20,11 +21,8 @@ func newDrain(e env) *cobra.Command {
 	}
 	wait := cmd.Flags().Bool("wait", false, "wait until the member has no task any more")
 	asked(cmd.Flags(), "wait")
-	return proposer(e, cmd, asking{
-		list: "member list",
-		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Drain(ctx, cluster.MemberID(name))
-		},
+	return proposer(e, cmd, asking[cluster.MemberID]{
+		list: "member list", do: (*operate.Operator).Drain,
 		done: "%s is draining: its tasks move away · watch it: rota member list --store %s",
 		then: func(ctx context.Context, o *observer, args []string) error {
 			if !*wait {
@@ -39,11 +37,8 @@ func newUndrain(e env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "undrain MEMBER", Short: "give a drained member tasks again", Example: "  rota member undrain web-1",
 	}
-	return proposer(e, cmd, asking{
-		list: "member list",
-		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Undrain(ctx, cluster.MemberID(name))
-		},
+	return proposer(e, cmd, asking[cluster.MemberID]{
+		list: "member list", do: (*operate.Operator).Undrain,
 		done: "%s takes tasks again · see them: rota member list --store %s",
 	})
 }
@@ -57,11 +52,8 @@ func newEvict(e env) *cobra.Command {
 		Use: "evict MEMBER", Short: "end a member; it comes back only when it is started again",
 		Example: "  rota member evict web-1", Long: evictHelp,
 	}
-	return proposer(e, cmd, asking{
-		list: "member list",
-		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Evict(ctx, cluster.MemberID(name))
-		},
+	return proposer(e, cmd, asking[cluster.MemberID]{
+		list: "member list", do: (*operate.Operator).Evict,
 		done: "%s is evicted: others take its tasks · see who is left: rota member list --store %s",
 	})
 }
@@ -110,10 +102,7 @@ func (d *draining) see() (bool, error) {
 			d.say("! %s; it waits for %s", why, short(drainPatience))
 		}
 	case left == d.last && d.now.Sub(d.moved) >= drainPatience:
-		why := d.stuck()
-		if why == "" {
-			why = "they do not stop, or nobody has taken them yet"
-		}
+		why := cmp.Or(d.stuck(), "they do not stop, or nobody has taken them yet")
 		return true, failed(d.hint("rota member plan "+string(d.member)),
 			"%s still has %s, and none has gone for %s: %s", d.member, many(left, "task"), short(drainPatience), why)
 	}

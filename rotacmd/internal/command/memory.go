@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,7 +123,7 @@ func cgroupMemory(root fs.FS) int64 {
 		switch {
 		case parts[0] == "0" && parts[1] == "":
 			least = min(least, leastIn(root, "sys/fs/cgroup", parts[2], "memory.max"))
-		case hasWord(parts[1], "memory"):
+		case slices.Contains(strings.Split(parts[1], ","), "memory"):
 			least = min(least, leastIn(root, "sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"))
 		}
 	}
@@ -131,8 +132,6 @@ func cgroupMemory(root fs.FS) int64 {
 	}
 	return least
 }
-
-func hasWord(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
 // leastIn is the least limit of a cgroup and those above it. In a container without a name space of its own, the group
 // may only be seen as the root.

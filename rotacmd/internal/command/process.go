@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,7 @@ func (c *config) takeSeat() error {
 	if scheme, _, _ := strings.Cut(c.store, ":"); scheme == "file" || scheme == "memory" || !c.opens() {
 		return nil
 	}
-	most := c.most
-	if most == 0 {
-		most = perProcessor * int64(runtime.NumCPU())
-	}
+	most := cmp.Or(c.most, perProcessor*int64(runtime.NumCPU()))
 	seat, err := freeSeat(most)
 	switch {
 	case errors.Is(err, errFull):

@@ -63,12 +63,10 @@ func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, erro
 
 // otherProtocol says what to try where the place has another protocol.
 func otherProtocol(err error) error {
-	var other *protocol.OtherProtocolError
-	if errors.As(err, &other) {
+	if other, ok := errors.AsType[*protocol.OtherProtocolError](err); ok {
 		return failed("--protocol "+other.Has+", or another place in the store", "%w", err)
 	}
-	var queue *protocol.OtherQueueError
-	if errors.As(err, &queue) {
+	if queue, ok := errors.AsType[*protocol.OtherQueueError](err); ok {
 		try := "--queue " + safetext.Word(queue.Has)
 		if queue.Has == protocol.OwnQueue {
 			try = "no --queue"

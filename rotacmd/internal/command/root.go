@@ -26,14 +26,7 @@ const rootExample = `  rota demo                                    # three memb
 func newRoot(e env) *cobra.Command {
 	root := &cobra.Command{
 		Use: e.own.name(), Short: "one of us runs it", Long: longHelp, Example: rootExample, SilenceErrors: true,
-		SilenceUsage: true,
-		Args:         cobra.ArbitraryArgs, Version: versionText(e),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return noCommand(cmd, args[0])
-		},
+		SilenceUsage: true, Args: cobra.ArbitraryArgs, Version: versionText(e), RunE: helpOnly,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -89,15 +82,17 @@ func addGroups(root *cobra.Command, e env) {
 
 // group makes a command that only has others below it.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, Example: below[0].Example}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return noCommand(cmd, args[0])
-	}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, Example: below[0].Example, RunE: helpOnly}
 	cmd.AddCommand(below...)
 	return cmd
+}
+
+// helpOnly is what a command does that only has others below it.
+func helpOnly(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return noCommand(cmd, args[0])
 }
 
 // renames are the commands that have another name now, for who types the old one.
@@ -197,7 +192,7 @@ var (
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return shortRevision(linked, false)
+		return revisionOf(linked, nil)
 	}
 	return revisionOf(linked, info.Settings)
 }
@@ -212,10 +207,6 @@ func revisionOf(linked string, settings []debug.BuildSetting) string {
 			changed = s.Value == "true"
 		}
 	}
-	return shortRevision(commit, changed)
-}
-
-func shortRevision(commit string, changed bool) string {
 	commit = commit[:min(12, len(commit))]
 	if commit != "" && changed {
 		commit += "+"

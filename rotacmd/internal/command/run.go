@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -121,29 +122,29 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	if _, err := settle(e, cmd); err != nil {
 		return nil, err
 	}
-	f := &getter{f: cmd.Flags()}
+	f := cmd.Flags()
+	text := func(name string) string { return strings.TrimSpace(valueOf(f.GetString(name))) }
 	c := &config{
-		env: e, store: f.text("store"), queue: f.text("queue"), protocol: f.text("protocol"),
-		publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
-		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), users: f.text("api-tokens"),
-		devTypes: f.truth("dev-types"),
-		allow: allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"),
-			tail: f.list("allow-tail"), write: f.list("allow-write")},
-		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"),
-		most: f.number("most-members"),
+		env: e, store: text("store"), queue: text("queue"), protocol: text("protocol"),
+		publish: valueOf(f.GetStringArray("publish")), storages: valueOf(f.GetStringArray("storage")),
+		listen: text("listen"), cert: text("tls-cert"), key: text("tls-key"), token: text("api-token"), users: text("api-tokens"),
+		devTypes: valueOf(f.GetBool("dev-types")), guarded: valueOf(f.GetBool("guardian")), stateDir: text("state-dir"),
+		allow: allowed{
+			net: valueOf(f.GetStringSlice("allow-net")), exec: valueOf(f.GetStringSlice("allow-exec")),
+			env: valueOf(f.GetStringSlice("allow-env")), tail: valueOf(f.GetStringSlice("allow-tail")),
+			write: valueOf(f.GetStringSlice("allow-write")),
+		},
+		sources: valueOf(f.GetStringSlice("source")), most: valueOf(f.GetInt64("most-members")),
 	}
 	c.node = node.Config{
-		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"),
-		Weight:   f.number("weight"),
-		Capacity: f.number("capacity"), Slots: f.number("slots"), NoSessions: f.truth("no-sessions"),
-		DrainTimeout: f.duration("drain-timeout"), Hold: f.duration("hold"),
-		WitnessPath: f.text("witness"), Version: version,
-	}
-	if f.err != nil {
-		return nil, f.err
+		Member: cluster.MemberID(text("member")), TTL: valueOf(f.GetDuration("ttl")),
+		Labels: valueOf(f.GetStringToString("label")), Weight: valueOf(f.GetInt64("weight")),
+		Capacity: valueOf(f.GetInt64("capacity")), Slots: valueOf(f.GetInt64("slots")),
+		NoSessions: valueOf(f.GetBool("no-sessions")), DrainTimeout: valueOf(f.GetDuration("drain-timeout")),
+		Hold: valueOf(f.GetDuration("hold")), WitnessPath: text("witness"), Version: version,
 	}
 	var err error
-	if c.node.Logger, err = logger(e, f.text("log-level")); err != nil {
+	if c.node.Logger, err = logger(e, text("log-level")); err != nil {
 		return nil, err
 	}
 	if c.dirs, _, err = dirsFrom(e, cmd, args); err != nil {
@@ -168,9 +169,7 @@ func (c *config) complete() error {
 		return misused("--member web-1 --state-dir "+c.stateDir,
 			"state-dir: what is kept there is for a member of the same name, and without --member the name is another one each time")
 	}
-	if c.node.Member == "" {
-		c.node.Member = defaultMember()
-	}
+	c.node.Member = cmp.Or(c.node.Member, defaultMember())
 	if err := cluster.CheckName(string(c.node.Member)); err != nil {
 		return misused("--member web-1", "member: %w", err)
 	}
@@ -178,7 +177,7 @@ func (c *config) complete() error {
 	if c.node.Types, err = c.typesOf(c.allow, c.devTypes); err != nil {
 		return err
 	}
-	c.node.Functions = append(functionsOf(string(c.node.Member), c.node.Slots), c.ownFunctions()...)
+	c.node.Functions = c.functions()
 	return c.declare()
 }
 
@@ -228,58 +227,12 @@ func (c *config) openAPI() (net.Listener, api.Access, error) {
 	return l, a, nil
 }
 
-// getter reads flags and keeps the first error.
-type getter struct {
-	f   *pflag.FlagSet
-	err error
-}
-
-func (g *getter) keep(err error) {
-	if g.err == nil {
-		g.err = err
+// valueOf is the value of one of the flags of run.
+func valueOf[T any](value T, err error) T {
+	if err != nil {
+		panic(err) // there is none of this name and type
 	}
-}
-
-func (g *getter) text(name string) string {
-	v, err := g.f.GetString(name)
-	g.keep(err)
-	return strings.TrimSpace(v)
-}
-
-func (g *getter) truth(name string) bool {
-	v, err := g.f.GetBool(name)
-	g.keep(err)
-	return v
-}
-
-func (g *getter) duration(name string) time.Duration {
-	v, err := g.f.GetDuration(name)
-	g.keep(err)
-	return v
-}
-
-func (g *getter) number(name string) int64 {
-	v, err := g.f.GetInt64(name)
-	g.keep(err)
-	return v
-}
-
-func (g *getter) list(name string) []string {
-	v, err := g.f.GetStringSlice(name)
-	g.keep(err)
-	return v
-}
-
-func (g *getter) array(name string) []string {
-	v, err := g.f.GetStringArray(name)
-	g.keep(err)
-	return v
-}
-
-func (g *getter) pairs(name string) map[string]string {
-	v, err := g.f.GetStringToString(name)
-	g.keep(err)
-	return v
+	return value
 }
 
 // run opens everything, runs the member and closes everything.

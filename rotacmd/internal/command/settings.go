@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -95,12 +96,7 @@ func setFromFile(f *pflag.Flag, v any) error {
 		}
 		return nil
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			if err := f.Value.Set(k + "=" + fmt.Sprint(v[k])); err != nil {
 				return err
 			}
@@ -152,17 +148,12 @@ func unknownKeys(cmd *cobra.Command, file map[string]any, path string) error {
 			}
 		})
 	}
-	var unknown []string
-	for k := range file {
+	for _, k := range slices.Sorted(maps.Keys(file)) {
 		if !slices.Contains(known, k) {
-			unknown = append(unknown, k)
+			return misused("rota run --help lists them", "%s: unknown setting %q", path, k)
 		}
 	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	slices.Sort(unknown)
-	return misused("rota run --help lists them", "%s: unknown setting %q", path, unknown[0])
+	return nil
 }
 
 // dirsFrom are the directories of tasks: the arguments, else those of the file.

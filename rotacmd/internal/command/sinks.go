@@ -22,7 +22,6 @@ import (
 type serverSink struct {
 	scheme storeurl.Scheme
 	query  string // of an example
-	sink   func(u storeurl.URL) (publish.Sink, error)
 }
 
 // encrypted follows a scheme that means the same with tls=on.
@@ -30,18 +29,18 @@ const encrypted = "+tls"
 
 // serverSinks are sorted by their names.
 func serverSinks() []serverSink {
-	kind := func(name, port, query string, sink func(storeurl.URL) (publish.Sink, error), keys ...string) serverSink {
-		return serverSink{storeurl.Scheme{Name: name, Port: port, Keys: keys, Sink: true}, query, sink}
+	kind := func(name, port, query string, keys ...string) serverSink {
+		return serverSink{storeurl.Scheme{Name: name, Port: port, Keys: keys, Sink: true}, query}
 	}
 	return []serverSink{
-		kind("elastic", "9200", "?index=samples", openElasticSink, "api-key", "index"),
-		kind("influx", "8086", "?org=ORG&bucket=BUCKET&token=env:NAME", openInfluxSink, "token", "org", "bucket",
-			"database", "retention"),
-		kind("kafka", "9092", "?topic=samples", openKafkaSink, "mechanism", "topic"),
-		kind("nats", "4222", "?subject=samples", openNATSSink, "token", "creds", "subject"),
-		kind("otlp", "4318", "", openOTLPSink, "token", "service"),
-		kind("otlp+grpc", "4317", "", openOTLPGRPCSink, "token", "service"),
-		kind("remotewrite", "9090", "", openRemoteWriteSink, "token"),
+		kind("elastic", "9200", "?index=samples", "api-key", "index"),
+		kind("influx", "8086", "?org=ORG&bucket=BUCKET&token=env:NAME", "token", "org", "bucket", "database",
+			"retention"),
+		kind("kafka", "9092", "?topic=samples", "mechanism", "topic"),
+		kind("nats", "4222", "?subject=samples", "token", "creds", "subject"),
+		kind("otlp", "4318", "", "token", "service"),
+		kind("otlp+grpc", "4317", "", "token", "service"),
+		kind("remotewrite", "9090", "", "token"),
 	}
 }
 
@@ -116,42 +115,29 @@ func sinkName(u storeurl.URL) string {
 	return name
 }
 
-func openElasticSink(u storeurl.URL) (publish.Sink, error) {
-	return elastic.New(elastic.Options{Servers: u.Hosts, Target: u.Extra["index"], APIKey: u.Token, User: u.User,
-		Password: u.Password, TLS: u.TLS})
-}
-
-func openInfluxSink(u storeurl.URL) (publish.Sink, error) {
-	return influx.New(influx.Options{
-		Servers: u.Hosts, Org: u.Extra["org"], Bucket: u.Extra["bucket"], Database: u.Extra["database"],
-		Retention: u.Extra["retention"],
-		Token:     u.Token, User: u.User, Password: u.Password, TLS: u.TLS,
-	})
-}
-
-func openKafkaSink(u storeurl.URL) (publish.Sink, error) {
-	return kafka.New(kafka.Options{Brokers: u.Hosts, Topic: u.Extra["topic"], User: u.User, Password: u.Password,
-		Mechanism: u.Mechanism, TLS: u.TLS})
-}
-
-func openNATSSink(u storeurl.URL) (publish.Sink, error) {
-	return nats.New(nats.Options{
-		Servers: u.Hosts, Subject: u.Extra["subject"], User: u.User, Password: u.Password, Token: u.Token,
-		CredsFile: u.Credentials, TLS: u.TLS,
-	})
-}
-
-func openOTLPSink(u storeurl.URL) (publish.Sink, error) {
-	return otlp.New(otlp.Options{Servers: u.Hosts, Path: u.Path, Service: u.Extra["service"], Token: u.Token,
-		User: u.User, Password: u.Password, TLS: u.TLS}), nil
-}
-
-func openOTLPGRPCSink(u storeurl.URL) (publish.Sink, error) {
-	return otlpgrpc.New(otlpgrpc.Options{Servers: u.Hosts, Service: u.Extra["service"], Token: u.Token, User: u.User,
-		Password: u.Password, TLS: u.TLS})
-}
-
-func openRemoteWriteSink(u storeurl.URL) (publish.Sink, error) {
+// sink makes the client of a server.
+func (k serverSink) sink(u storeurl.URL) (publish.Sink, error) {
+	switch k.scheme.Name {
+	case "elastic":
+		return elastic.New(elastic.Options{Servers: u.Hosts, Target: u.Extra["index"], APIKey: u.Token, User: u.User,
+			Password: u.Password, TLS: u.TLS})
+	case "influx":
+		return influx.New(influx.Options{Servers: u.Hosts, Org: u.Extra["org"], Bucket: u.Extra["bucket"],
+			Database: u.Extra["database"], Retention: u.Extra["retention"], Token: u.Token, User: u.User,
+			Password: u.Password, TLS: u.TLS})
+	case "kafka":
+		return kafka.New(kafka.Options{Brokers: u.Hosts, Topic: u.Extra["topic"], User: u.User, Password: u.Password,
+			Mechanism: u.Mechanism, TLS: u.TLS})
+	case "nats":
+		return nats.New(nats.Options{Servers: u.Hosts, Subject: u.Extra["subject"], User: u.User, Password: u.Password,
+			Token: u.Token, CredsFile: u.Credentials, TLS: u.TLS})
+	case "otlp":
+		return otlp.New(otlp.Options{Servers: u.Hosts, Path: u.Path, Service: u.Extra["service"], Token: u.Token,
+			User: u.User, Password: u.Password, TLS: u.TLS}), nil
+	case "otlp+grpc":
+		return otlpgrpc.New(otlpgrpc.Options{Servers: u.Hosts, Service: u.Extra["service"], Token: u.Token,
+			User: u.User, Password: u.Password, TLS: u.TLS})
+	}
 	return remotewrite.New(remotewrite.Options{Servers: u.Hosts, Path: u.Path, Token: u.Token, User: u.User,
 		Password: u.Password, TLS: u.TLS}), nil
 }
@@ -296,10 +282,7 @@ func (e env) openStorage(text string) (journal.Appender, error) {
 		}
 		return s, nil
 	}
-	near, ok := safetext.Nearest(kind, known)
-	if !ok {
-		near = "file"
-	}
+	near := nearestOr(kind, known, "file")
 	if near == "file" {
 		near += ":PATH"
 	} else {

@@ -55,7 +55,7 @@ func (c *config) declare() error {
 // openFiles opens task files that are elsewhere than in a directory; nil where the text names none.
 func (c *config) openFiles(name, text string) (fs.FS, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
-	i := slices.IndexFunc(c.own.Files, func(k FilesKind) bool { return k.Scheme == scheme })
+	i := slices.IndexFunc(c.own.Files, func(k Kind[fs.FS]) bool { return k.Scheme == scheme })
 	if i < 0 {
 		return nil, nil
 	}
@@ -101,16 +101,16 @@ func newSourceList(e env) *cobra.Command {
 		Example: "  rota source list --store file:./rota-data",
 	}
 	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
-		sources := sourcesOf(o.value)
-		if o.json {
-			return o.printJSON(sources)
-		}
-		rows := [][]string{{"SOURCE", "READER", "JOBS", "MEMBERS"}}
-		for _, s := range sources {
-			rows = append(rows, []string{s.Source, dash(s.Reader), grouped(s.Jobs), dash(strings.Join(s.Members, " "))})
-		}
-		return table(o.stdout, rows)
+		return show(o, sourcesOf(o.value), o.printSources)
 	})
+}
+
+func (o *observer) printSources(sources []Source) error {
+	rows := [][]string{{"SOURCE", "READER", "JOBS", "MEMBERS"}}
+	for _, s := range sources {
+		rows = append(rows, []string{s.Source, dash(s.Reader), grouped(s.Jobs), dash(strings.Join(s.Members, " "))})
+	}
+	return table(o.stdout, rows)
 }
 
 // sourcesOf are the sources that a member has, or that jobs came from, sorted.

@@ -171,21 +171,20 @@ const namedMost = 3
 
 func memberText(c view.MemberCounts, unguarded []string) string {
 	var parts []string
-	if c.Silent > 0 {
-		parts = append(parts, fmt.Sprintf("%d probably dead", c.Silent))
+	say := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
 	}
-	if c.Draining > 0 {
-		parts = append(parts, fmt.Sprintf("%d draining", c.Draining))
-	}
-	if c.Slower > 0 {
-		parts = append(parts, fmt.Sprintf("%d with a longer TTL, for renewals are slow", c.Slower))
-	}
+	say(c.Silent, "probably dead")
+	say(c.Draining, "draining")
+	say(c.Slower, "with a longer TTL, for renewals are slow")
 	if n := len(unguarded); n > 0 {
 		names := strings.Join(unguarded[:min(n, namedMost)], " ")
 		if n > namedMost {
 			names += " …"
 		}
-		parts = append(parts, fmt.Sprintf("%d without a guardian: %s", n, names))
+		say(n, "without a guardian: "+names)
 	}
 	if len(parts) == 0 {
 		return ""
@@ -195,27 +194,23 @@ func memberText(c view.MemberCounts, unguarded []string) string {
 
 // taskText is the counts that are not zero, after a colon.
 func taskText(c view.TaskCounts) string {
-	text := ""
+	var parts []string
 	for _, p := range []struct {
 		n    int
 		name string
 	}{
 		{c.Running, "running"}, {c.Failing, view.Failing}, {c.BackingOff, view.BackingOff},
 		{c.Silent, view.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Paused, view.Paused},
-		{c.Parked, "parked"}, {c.Blocked, "blocked"},
-		{c.Held, "held"}, {c.Finished, "finished"},
+		{c.Parked, "parked"}, {c.Blocked, "blocked"}, {c.Held, "held"}, {c.Finished, "finished"},
 	} {
-		if p.n == 0 {
-			continue
+		if p.n > 0 {
+			parts = append(parts, grouped(p.n)+" "+p.name)
 		}
-		if text == "" {
-			text = ": "
-		} else {
-			text += ", "
-		}
-		text += grouped(p.n) + " " + p.name
 	}
-	return text
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
 }
 
 // memberSink is a sink of one member.

@@ -23,13 +23,13 @@ func (attic) Append(context.Context, ...journal.Record) error { return nil }
 // withAttic is a program with a storage and files of its own.
 func withAttic() env {
 	return env{own: Program{
-		Storages: []StorageKind{{"attic", func(rest string) (journal.Appender, error) {
+		Storages: []Kind[journal.Appender]{{"attic", func(rest string) (journal.Appender, error) {
 			if rest == "" {
 				return nil, errors.New("which one")
 			}
 			return attic{rest}, nil
 		}}},
-		Files: []FilesKind{{"attic", func(rest string) (fs.FS, error) {
+		Files: []Kind[fs.FS]{{"attic", func(rest string) (fs.FS, error) {
 			if rest == "" {
 				return nil, errors.New("which one")
 			}
@@ -90,7 +90,8 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	if err := m.declare(); err != nil || !slices.Equal(m.node.Sources["tasks"], m.dirs) {
 		t.Errorf("%v, sources %v", err, m.node.Sources)
 	}
-	if err := (Program{Storages: []StorageKind{{Scheme: "file"}}, Files: []FilesKind{{}}}).check(nil); err == nil ||
+	none := Program{Storages: []Kind[journal.Appender]{{Scheme: "file"}}, Files: []Kind[fs.FS]{{}}}
+	if err := none.check(nil); err == nil ||
 		strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("a wrong program: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/command/storecheck"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
@@ -191,10 +192,8 @@ func (c *config) openMember(ctx context.Context) (store.Full, error) {
 			c.say("waits for the store: %s · %s with on_store_loss: keep meanwhile", text,
 				many(c.node.Kept.Tasks(), "task"))
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, openPause) {
 			return nil, errors.Join(end(), errStopped)
-		case <-time.After(openPause):
 		}
 		if st, err = openStore(ctx, c.env, c.store, member); err == nil {
 			return st, end() // before it takes part: what it kept is not what it is assigned
@@ -237,8 +236,7 @@ func (e env) openQueue(ctx context.Context, url string, a stores.Access) (b stor
 		return b, io.NopCloser(nil), nil
 	}
 	st, err := openStore(ctx, e, url, a)
-	var f *fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault](err); ok {
 		f.try = strings.ReplaceAll(f.try, "--store", "--queue")
 	}
 	if err != nil {

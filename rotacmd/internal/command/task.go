@@ -15,6 +15,7 @@ import (
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 )
@@ -205,11 +206,8 @@ func newTaskRetry(e env) *cobra.Command {
 		Use: "retry TASK", Short: "try a parked task again, which failed too often",
 		Example: "  rota task retry weather",
 	}
-	return proposer(e, cmd, asking{
-		list: "task list --state parked",
-		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Unpark(ctx, cluster.PartitionID(name))
-		},
+	return proposer(e, cmd, asking[cluster.PartitionID]{
+		list: "task list --state parked", do: (*operate.Operator).Unpark,
 		done: "%s is tried again · watch it: rota events --store %s",
 	})
 }
@@ -225,10 +223,8 @@ func awaitRounds(ctx context.Context, docs store.Docs, asks []supervisor.Ask) er
 			if over {
 				break
 			}
-			select {
-			case <-ctx.Done():
+			if !wait.For(ctx, askedWithin) {
 				return context.Cause(ctx)
-			case <-time.After(askedWithin):
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -117,8 +118,8 @@ func (e env) storeOptions(suffix string, a stores.Access) stores.Options {
 func storeFault(text, suffix string, a stores.Access, err error) error {
 	scheme, _, _ := strings.Cut(text, ":")
 	name := storeurl.Hide(text)
-	var away *stores.OpenError
-	if errors.As(err, &away) {
+	away, unreachable := errors.AsType[*stores.OpenError](err)
+	if unreachable {
 		name = away.Place
 	}
 	dir, wrongDir := stores.Directory(text)
@@ -132,7 +133,7 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+
 			"?shared=yes"+
 			"': then those who may write there can remove or replace the files of the cluster", "%w", err)
-	case away == nil:
+	case !unreachable:
 		return err
 	case suffix != "": // a check of the store is what was just tried
 		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean",
@@ -154,22 +155,14 @@ func (e env) typesOf(a allowed, dev bool) (work.Types, error) {
 	if err != nil {
 		return nil, misused("--allow-net 10.0.0.0/8", "allow-net: %w", err)
 	}
-	for _, p := range a.exec {
-		if !filepath.IsAbs(p) {
-			return nil, misused("--allow-exec /usr/bin/"+filepath.Base(p), "allow-exec %q: it is not an absolute path",
-				p)
-		}
-	}
-	for _, dir := range a.tail {
-		if !filepath.IsAbs(dir) {
-			return nil, misused("--allow-tail /var/log/"+filepath.Base(dir),
-				"allow-tail %q: it is not an absolute path", dir)
-		}
-	}
-	for _, dir := range a.write {
-		if !filepath.IsAbs(dir) {
-			return nil, misused("--allow-write /var/lib/"+filepath.Base(dir),
-				"allow-write %q: it is not an absolute path", dir)
+	for _, one := range []struct {
+		flag, below string
+		paths       []string
+	}{{"allow-exec", "/usr/bin/", a.exec}, {"allow-tail", "/var/log/", a.tail}, {"allow-write", "/var/lib/", a.write}} {
+		if i := slices.IndexFunc(one.paths, func(p string) bool { return !filepath.IsAbs(p) }); i >= 0 {
+			wrong := one.paths[i]
+			return nil, misused("--"+one.flag+" "+one.below+filepath.Base(wrong), "%s %q: it is not an absolute path",
+				one.flag, wrong)
 		}
 	}
 	types := tasks.Builtin(tasks.Options{
@@ -230,5 +223,5 @@ func (o *observer) showAt(ctx context.Context, past *view.Past, text string) err
 			"store %s: the log does not go back to %s: its oldest entries follow index %d",
 			o.name, at.Format(time.DateTime), m.Oldest.Index)
 	}
-	return o.printMoment(m)
+	return show(o, m, o.printMoment)
 }

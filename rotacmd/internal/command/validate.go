@@ -144,9 +144,7 @@ func (e env) printFault(f FaultAt) {
 		at = fmt.Sprintf("%s:%d:%d", f.Path, f.Line, f.Column)
 	}
 	fmt.Fprintf(e.stdout, "%s: %s\n", printable(at), printable(f.Message))
-	for _, l := range f.lines {
-		fmt.Fprintf(e.stdout, "      %s\n", printable(l))
-	}
+	e.printLines(f.lines)
 	if f.Try != "" {
 		fmt.Fprintf(e.stdout, "  try: %s\n", printable(f.Try))
 	}
@@ -238,8 +236,7 @@ func playScript(name, text string, show func(*simulate.Report) error) error {
 
 func scriptFault(name string, err error) error {
 	try := "docs/reference/simulate.md"
-	var fault *simulate.ScriptError
-	if errors.As(err, &fault) && fault.Try != "" {
+	if fault, ok := errors.AsType[*simulate.ScriptError](err); ok && fault.Try != "" {
 		try = fault.Try
 	}
 	return misused(try, "script %s: %w", name, err)

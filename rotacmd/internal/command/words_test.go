@@ -204,7 +204,7 @@ func TestWhoIsAwayOffersNothing(t *testing.T) {
 	t.Parallel()
 	for state, offers := range map[cluster.MemberState]bool{cluster.MemberJoined: true, cluster.MemberHeld: false} {
 		m := cluster.Member{ID: "a", Incarnation: 1, State: state, Slots: 1}
-		for k, v := range call.Labels(functionsOf("a", 1)) { // order-free: there is one
+		for k, v := range call.Labels((&config{node: node.Config{Member: "a", Slots: 1}}).functions()) { // order-free: there is one
 			m.Labels = append(m.Labels, cluster.Label{Key: k, Value: v})
 		}
 		c := &caller{observer: &observer{value: cluster.Assemble(cluster.Parts{Index: 4,

@@ -73,10 +73,3 @@ func (w *Writer) put(line []byte) error {
 	w.torn = w.torn && n == 0 || err != nil && n > 0
 	return err
 }
-
-// Lost is how many lines were lost since the last one was written.
-func (w *Writer) Lost() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.lost
-}

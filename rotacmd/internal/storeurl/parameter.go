@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
@@ -20,12 +21,7 @@ func (u *URL) parameters(query string, kind Scheme, getenv func(string) string) 
 	}
 	known := slices.Sorted(slices.Values(append(slices.Clone(common), kind.Keys...)))
 	t := &tlsFiles{}
-	keys := make([]string, 0, len(values))
-	for k := range values {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case !slices.Contains(known, k):
 			return fmt.Errorf("unknown parameter %q: %s takes %s", k, kind.Name, strings.Join(known, ", "))

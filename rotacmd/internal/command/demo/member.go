@@ -74,10 +74,8 @@ func (p *Play) start(name string) error {
 func (p *Play) arguments(name string) []string {
 	args := []string{
 		"--store", p.server().Store, "--member", name, "--ttl", ttl.String(), "--witness", p.witness(name), "--publish",
-		"none", "--dev-types",
-		"--config", os.DevNull,
+		"none", "--dev-types", "--config", os.DevNull, "--protocol", p.options.Protocol.Name(),
 	}
-	args = append(args, "--protocol", p.options.Protocol.Name())
 	if p.options.NoSessions {
 		args = append(args, "--no-sessions")
 	}

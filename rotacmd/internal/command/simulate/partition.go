@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"cmp"
+
 	"github.com/rota-run/rota/cluster"
 )
 
@@ -24,23 +26,19 @@ func (w *World) partition(name string) (p cluster.Partition, ok bool) {
 // owner plays what owners of partitions write. What the value should refuse can be said too: by naming a token, or a
 // partition that is gone.
 func (w *World) owner(l *Line) error {
-	names, err := l.some("the names of partitions or tasks", "fresh")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
+	return l.each("the names of partitions or tasks", func(name string) error {
 		p, ok := w.partition(name)
 		if !ok && !l.has("token") {
 			w.written = append(w.written, Written{Command: l.Name + " " + name, Reason: w.nothingOf(name)})
-			continue
+			return nil
 		}
 		c, err := l.says(p)
 		if err != nil {
 			return err
 		}
 		w.write("", c)
-	}
-	return nil
+		return nil
+	}, "fresh")
 }
 
 // says is what the owner of the partition writes.
@@ -115,10 +113,7 @@ func (w *World) pause(l *Line) error {
 		w.paused = true
 		return nil
 	}
-	by := l.text("by")
-	if by == "" {
-		by = "script"
-	}
+	by := cmp.Or(l.text("by"), "script")
 	return w.ofJobs(l, func(job cluster.JobID) cluster.Command { return cluster.PauseJob{Job: job, By: by} })
 }
 
@@ -132,14 +127,10 @@ func (w *World) resume(l *Line) error {
 }
 
 func (w *World) ofJobs(l *Line, command func(cluster.JobID) cluster.Command) error {
-	names, err := l.some("the names of jobs")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
+	return l.each("the names of jobs", func(name string) error {
 		w.write("", command(cluster.JobID(name)))
-	}
-	return nil
+		return nil
+	})
 }
 
 // control is about the play and not about the cluster. What show asks for every report shows.

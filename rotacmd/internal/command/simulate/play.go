@@ -80,6 +80,9 @@ func (w *World) do(l *Line) error {
 		strings.Join(Names(), ", ")}
 }
 
+// notInEntries are no single commands.
+var notInEntries = []string{"entry", "join", "settle", "snapshot", "trim", "read", "step", "sweep"} // read-only: a table
+
 // entry writes several commands as one entry, a line each.
 func (w *World) entry(l *Line) error {
 	var commands []cluster.Command
@@ -90,8 +93,7 @@ func (w *World) entry(l *Line) error {
 		return err
 	}
 	for _, line := range lines {
-		if line.Name == "entry" || line.Name == "join" || line.Name == "settle" || line.Name == "snapshot" ||
-			line.Name == "trim" || line.Name == "read" || line.Name == "step" || line.Name == "sweep" {
+		if slices.Contains(notInEntries, line.Name) {
 			return line.fault("%s is not one command: it cannot stand in an entry", line.Name)
 		}
 		if err := w.do(&line); err != nil {
@@ -143,13 +145,18 @@ func (w *World) result() string {
 	return strings.Join(slices.Compact(refused), "; ")
 }
 
-// some wants one name or more.
-func (l *Line) some(what string, flags ...string) ([]string, error) {
+// each does something for each name on the line; it wants one or more.
+func (l *Line) each(what string, do func(name string) error, flags ...string) error {
 	names := l.names(flags...)
 	if len(names) == 0 {
-		return nil, l.fault("%s needs %s", l.Name, what)
+		return l.fault("%s needs %s", l.Name, what)
 	}
-	return names, nil
+	for _, name := range names {
+		if err := do(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // one wants one name.
@@ -163,16 +170,12 @@ func (l *Line) one(what string, flags ...string) (string, error) {
 
 // join prepares members and lets them be accepted. A member that crashed or is held comes back under its name.
 func (w *World) join(l *Line) error {
-	names, err := l.some("the names of members", "again")
-	if err != nil {
-		return err
-	}
 	c := cluster.PrepareJoin{Labels: l.labels(), Again: slices.Contains(l.words, "again")}
-	err = l.numbers(field{"slots", &c.Slots}, field{"weight", &c.Weight}, field{"capacity", &c.Capacity})
+	err := l.numbers(field{"slots", &c.Slots}, field{"weight", &c.Weight}, field{"capacity", &c.Capacity})
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	return l.each("the names of members", func(name string) error {
 		c.Member, c.Heartbeat = cluster.MemberID(name), "pulse/"+name
 		old, ok := w.v.Member(c.Member)
 		replaces := int64(0)
@@ -188,8 +191,8 @@ func (w *World) join(l *Line) error {
 		if m, _ := w.v.Member(c.Member); l.Name == "join" && m.State == cluster.MemberPrepared && m.ID != "" {
 			w.write("", w.accept(m))
 		}
-	}
-	return nil
+		return nil
+	}, "again")
 }
 
 // accept is what the predecessor of a member writes to accept it.
@@ -205,20 +208,22 @@ func (w *World) accept(m cluster.Member) cluster.AcceptJoin {
 
 // member plays what is written about one member: by its predecessor, its operator, or itself.
 func (w *World) member(l *Line) error {
-	names, err := l.some("the names of members")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		m, _ := w.v.Member(cluster.MemberID(name))
-		inc := int64(m.Incarnation)
-		if err := l.numbers(field{"incarnation", &inc}); err != nil {
+	return l.each("the names of members", func(name string) error {
+		m, err := w.named(l, name)
+		if err != nil {
 			return err
 		}
-		m.ID, m.Incarnation = cluster.MemberID(name), cluster.Incarnation(inc)
 		w.write("", w.about(l, m))
-	}
-	return nil
+		return nil
+	})
+}
+
+// named is the member of a name, in the incarnation that the line names, else in its own.
+func (w *World) named(l *Line, name string) (cluster.Member, error) {
+	m, _ := w.v.Member(cluster.MemberID(name))
+	inc, err := l.number("incarnation", int64(m.Incarnation))
+	m.ID, m.Incarnation = cluster.MemberID(name), cluster.Incarnation(inc)
+	return m, err
 }
 
 func (w *World) about(l *Line, m cluster.Member) cluster.Command {
@@ -240,47 +245,36 @@ func (w *World) about(l *Line, m cluster.Member) cluster.Command {
 }
 
 func (w *World) leave(l *Line) error {
-	names, err := l.some("the names of members", "hold", "died")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		m, _ := w.v.Member(cluster.MemberID(name))
-		inc := int64(m.Incarnation)
-		if err := l.numbers(field{"incarnation", &inc}); err != nil {
+	return l.each("the names of members", func(name string) error {
+		m, err := w.named(l, name)
+		if err != nil {
 			return err
 		}
-		has := func(word string) bool { return slices.Contains(l.words, word) }
 		w.write("", cluster.LeaveCluster{
-			Member: cluster.MemberID(name), Incarnation: cluster.Incarnation(inc), Reason: l.text("reason"),
-			Hold: has("hold"), Died: has("died"),
+			Member: m.ID, Incarnation: m.Incarnation, Reason: l.text("reason"),
+			Hold: slices.Contains(l.words, "hold"), Died: slices.Contains(l.words, "died"),
 		})
-	}
-	return nil
+		return nil
+	}, "hold", "died")
 }
 
 // crash writes nothing: the others notice.
 func (w *World) crash(l *Line) error {
-	names, err := l.some("the names of members")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if _, ok := w.v.Member(cluster.MemberID(name)); !ok {
+	return l.each("the names of members", func(name string) error {
+		if _, ok := w.v.Member(cluster.MemberID(name)); ok {
+			w.dead[cluster.MemberID(name)] = true
+		} else {
 			w.written = append(w.written, Written{Command: "crash " + name, Reason: "no such member"})
-			continue
 		}
-		w.dead[cluster.MemberID(name)] = true
-	}
-	return nil
+		return nil
+	})
 }
 
 func (w *World) drain(l *Line) error {
-	names, err := l.some("the names of members")
-	for _, name := range names {
+	return l.each("the names of members", func(name string) error {
 		w.write("", cluster.DrainMember{Member: cluster.MemberID(name), On: l.Name == "drain"})
-	}
-	return err
+		return nil
+	})
 }
 
 func (w *World) submit(l *Line) error {
@@ -349,16 +343,11 @@ func (w *World) submitMany(l *Line) error {
 }
 
 func (w *World) kill(l *Line) error {
-	names, err := l.some("the names of jobs")
-	if err != nil {
-		return err
-	}
 	by, token, err := l.fence()
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		w.write("", cluster.KillJob{Job: cluster.JobID(name), By: by, ByToken: token})
-	}
-	return nil
+	return w.ofJobs(l, func(job cluster.JobID) cluster.Command {
+		return cluster.KillJob{Job: job, By: by, ByToken: token}
+	})
 }

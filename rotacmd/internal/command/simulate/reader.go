@@ -6,14 +6,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// logged is an entry as the log has it.
-type logged struct {
-	index cluster.Index
-	data  []byte
-}
-
-// snapshot is the value as it was written at an entry.
-type snapshot struct {
+// indexed is an entry as the log has it, or the value as it was at an entry.
+type indexed struct {
 	index cluster.Index
 	data  []byte
 }
@@ -31,9 +25,9 @@ func (w *World) reader(l *Line) error {
 	}
 	if l.Name == "snapshot" {
 		if w.kept == nil {
-			w.kept = make(map[string]snapshot)
+			w.kept = make(map[string]indexed)
 		}
-		w.kept[name] = snapshot{w.v.Index(), w.v.Snapshot()}
+		w.kept[name] = indexed{w.v.Index(), w.v.Snapshot()}
 		w.said = fmt.Sprintf("%s is the value as of entry %d", name, w.v.Index())
 		return nil
 	}

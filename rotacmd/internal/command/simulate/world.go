@@ -17,9 +17,9 @@ type World struct {
 	batch   *[]cluster.Command        // of an entry that is being put together; else nil
 	written []Written                 // by the present command
 	said    string                    // by the present command, besides what was written
-	log     []logged                  // what a reader reads
+	log     []indexed                 // what a reader reads
 	trimmed cluster.Index             // the newest entry that the log has no more
-	kept    map[string]snapshot       // by their names
+	kept    map[string]indexed        // by their names
 }
 
 // Written is one command of an entry, and what it did.
@@ -47,7 +47,7 @@ func (w *World) write(by string, commands ...cluster.Command) {
 	}
 	w.seq++
 	e := cluster.Entry{Index: w.v.Index() + w.stride, Writer: "script", Seq: w.seq, Commands: commands}
-	w.log = append(w.log, logged{e.Index, e.Encode()})
+	w.log = append(w.log, indexed{e.Index, e.Encode()})
 	v, did := w.v.Apply(e)
 	w.v = v
 	for i, r := range did.Results {

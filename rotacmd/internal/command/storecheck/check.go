@@ -108,6 +108,16 @@ func (c *check) time(do func() error) error {
 	return err
 }
 
+// repeat measures several round trips.
+func (c *check) repeat(do func() error) error {
+	for range rounds {
+		if err := c.time(do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // expect is nil if err is the error that must come.
 func expect(what string, err, want error) error {
 	if errors.Is(err, want) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 )
 
@@ -18,10 +19,8 @@ func (c *check) conditional() (string, error) {
 		return "", err
 	}
 	old := d
-	for range rounds {
-		if err := c.time(func() (err error) { d.Version, err = c.store.Put(c.ctx, d); return err }); err != nil {
-			return "", fmt.Errorf("write: %w", err)
-		}
+	if err := c.repeat(func() (err error) { d.Version, err = c.store.Put(c.ctx, d); return err }); err != nil {
+		return "", fmt.Errorf("write: %w", err)
 	}
 	_, err = c.store.Put(c.ctx, old)
 	if err := expect("a write of an old version", err, store.ErrConflict); err != nil {
@@ -45,10 +44,8 @@ func (c *check) list() (string, error) {
 	}
 	for {
 		var found []store.Doc
-		if err := c.time(func() (err error) {
-			found, err = c.store.List(c.ctx, c.prefix+"list/")
-			return err
-		}); err != nil {
+		err := c.time(func() (err error) { found, err = c.store.List(c.ctx, c.prefix+"list/"); return err })
+		if err != nil {
 			return "", err
 		}
 		if len(found) == 1 {
@@ -57,9 +54,7 @@ func (c *check) list() (string, error) {
 		if len(found) > 1 {
 			return "", fmt.Errorf("one document was written, and %d are listed", len(found))
 		}
-		select {
-		case <-time.After(lag):
-		case <-c.ctx.Done():
+		if !wait.For(c.ctx, lag) {
 			return "", fmt.Errorf("what was written is not listed: %w", c.ctx.Err())
 		}
 	}
@@ -91,19 +86,17 @@ func (c *check) watch() (string, error) {
 		return "", fmt.Errorf("no hint from the start: %w", err)
 	}
 	d := store.Doc{Key: c.prefix + "watch/doc"}
-	for range rounds {
-		err := c.time(func() (err error) {
-			if d.Version, err = c.store.Put(c.ctx, d); err != nil {
-				return err
-			}
-			if err := c.hint(hints); err != nil {
-				return fmt.Errorf("no hint of a write: %w", err)
-			}
-			return nil
-		})
-		if err != nil {
-			return "", err
+	err = c.repeat(func() (err error) {
+		if d.Version, err = c.store.Put(c.ctx, d); err != nil {
+			return err
 		}
+		if err := c.hint(hints); err != nil {
+			return fmt.Errorf("no hint of a write: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
 	return "from a write to the hint of it", c.clean(d)
 }
@@ -121,10 +114,8 @@ func (c *check) session() (string, error) {
 		return "", fmt.Errorf("open: %w", err)
 	}
 	d := store.Doc{Key: c.prefix + "session/doc"}
-	for range rounds {
-		if err := c.time(func() (err error) { d.Version, err = open.Put(c.ctx, d); return err }); err != nil {
-			return "", errors.Join(fmt.Errorf("write: %w", err), open.Close(c.ctx))
-		}
+	if err := c.repeat(func() (err error) { d.Version, err = open.Put(c.ctx, d); return err }); err != nil {
+		return "", errors.Join(fmt.Errorf("write: %w", err), open.Close(c.ctx))
 	}
 	if err := open.Close(c.ctx); err != nil {
 		return "", fmt.Errorf("close: %w", err)

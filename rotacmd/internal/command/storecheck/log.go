@@ -12,43 +12,31 @@ import (
 const size = 200
 
 func (c *check) appends() (string, error) {
-	for range rounds {
-		err := c.time(func() error {
-			i, err := c.store.Append(c.ctx, bytes.Repeat([]byte{'x'}, size))
-			if err == nil && i <= c.last {
-				return fmt.Errorf("index %d after %d: it must grow", i, c.last)
-			}
-			c.last = i
-			return err
-		})
-		if err != nil {
-			return "", err
+	return "", c.repeat(func() error {
+		i, err := c.store.Append(c.ctx, bytes.Repeat([]byte{'x'}, size))
+		if err == nil && i <= c.last {
+			return fmt.Errorf("index %d after %d: it must grow", i, c.last)
 		}
-	}
-	return "", nil
+		c.last = i
+		return err
+	})
 }
 
 func (c *check) reads() (string, error) {
 	if c.last == 0 {
 		return "", errors.New("nothing could be appended")
 	}
-	for range rounds {
-		err := c.time(func() error {
-			p, err := c.store.Read(c.ctx, c.last-1, 1)
-			if err != nil {
-				return err
-			}
-			if p.Head < c.last || len(p.Records) != 1 || len(p.Records[0].Data) != size {
-				return fmt.Errorf("record %d was acknowledged, and reading behind %d gives %d records and head %d",
-					c.last, c.last-1, len(p.Records), p.Head)
-			}
-			return nil
-		})
+	return "", c.repeat(func() error {
+		p, err := c.store.Read(c.ctx, c.last-1, 1)
 		if err != nil {
-			return "", err
+			return err
 		}
-	}
-	return "", nil
+		if p.Head < c.last || len(p.Records) != 1 || len(p.Records[0].Data) != size {
+			return fmt.Errorf("record %d was acknowledged, and reading behind %d gives %d records and head %d",
+				c.last, c.last-1, len(p.Records), p.Head)
+		}
+		return nil
+	})
 }
 
 // large is more than the usual limit of a message or of a node.
@@ -60,9 +48,8 @@ func (c *check) snapshot() (string, error) {
 		return "", errors.New("nothing could be appended")
 	}
 	want := bytes.Repeat([]byte("snapshot"), large/8)
-	if err := c.time(func() error {
-		return c.store.SaveSnapshot(c.ctx, store.Record{Index: c.last, Data: want})
-	}); err != nil {
+	err := c.time(func() error { return c.store.SaveSnapshot(c.ctx, store.Record{Index: c.last, Data: want}) })
+	if err != nil {
 		return "", fmt.Errorf("save: %w", err)
 	}
 	got, err := c.store.Snapshot(c.ctx)
