@@ -1,3 +1,5 @@
+// Package leader is the protocol leader as a machine for the simulator and the checker. Its phases name also how far a
+// member is as a leader.
 package leader
 
 import (

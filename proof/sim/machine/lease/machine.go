@@ -1,3 +1,5 @@
+// Package lease is the protocol lease as a machine for the simulator and the checker. The truth is assembled from the
+// documents, as the protocol itself does it.
 package lease
 
 import (

@@ -1,3 +1,4 @@
+// Package replica is the protocol replica as a machine for the simulator and the checker.
 package replica
 
 import (

@@ -1,3 +1,4 @@
+// Package sync is the protocol sync as a machine for the simulator and the checker.
 package sync
 
 import (
