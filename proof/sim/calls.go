@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/rota-run/rota/proof/sim/machine"
@@ -56,7 +55,11 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 // doom is the fate of a call, by chance and by what goes on for a while.
 func (p *process) doom(c machine.Call) (fate, machine.Kind) {
 	w := p.w
-	f, kind := p.fateOf(c)
+	kind := p.takes(func(k machine.Kind) bool {
+		suits := w.machine.Info(k).Suits
+		return suits != nil && suits(c)
+	})
+	f := fates[kind]
 	if c.List && w.now < p.unlisted && !w.healing {
 		f = noRequest
 	}
@@ -115,22 +118,6 @@ func (p *process) answer(ev machine.Event, sent protocol.Instant) {
 
 func (p *process) delay() int64 {
 	return p.chance.between(int64(50*time.Microsecond), p.w.plan.slow*int64(time.Millisecond)/2)
-}
-
-// fateOf uses up the first armed fault that suits the call.
-func (p *process) fateOf(c machine.Call) (fate, machine.Kind) {
-	phase := p.state.Phase()
-	i := slices.IndexFunc(p.armed, func(a armed) bool {
-		suits := p.w.machine.Info(a.kind).Suits
-		return (a.phase == anyPhase || a.phase == phase) && suits != nil && suits(c)
-	})
-	if i < 0 {
-		return fine, ""
-	}
-	k := p.armed[i].kind
-	p.armed = slices.Delete(p.armed, i, i+1)
-	p.w.count(k, phase)
-	return fates[k], k
 }
 
 // fates are those of the kinds that are no more than one.

@@ -228,8 +228,3 @@ func (o isolated) get(key string) (store.Doc, error) {
 	}
 	return o.docs.Get(key)
 }
-
-// list is what a listing showed when the copy was cut off: writes that are not acknowledged are in none.
-func (o isolated) list(prefix string) []store.Doc {
-	return o.docs.List(prefix)
-}

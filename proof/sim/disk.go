@@ -49,7 +49,7 @@ func (d *disk) append(data []byte) uint64 {
 	rec := store.Record{Index: d.head, Data: data}
 	d.records = append(d.records, rec)
 	d.w.oracle.appended(rec)
-	d.w.logGrew()
+	d.w.tell("")
 	return d.head
 }
 
@@ -126,7 +126,7 @@ func (d *disk) delete(key string, v store.Version) error {
 func (d *disk) changed(key string) {
 	d.changes++
 	d.w.oracle.stored(key)
-	d.w.docChanged(key)
+	d.w.tell(key)
 }
 
 // session is a session on the store's side.

@@ -273,12 +273,8 @@ func (p *process) struck() {
 	}
 }
 
-// hitGuardian lets a fault happen to a member's guardian.
+// hitGuardian lets a fault happen to a member's guardian, which is told.
 func (p *process) hitGuardian(k machine.Kind, r chance) {
-	if p.guard == nil || p.guard.line == nil {
-		return
-	}
-	p.w.count(k, p.state.Phase())
 	switch k {
 	case machine.GuardianLate:
 		p.guard.late = r.between(int64(p.w.plan.ttl)/4, 3*int64(p.w.plan.ttl))

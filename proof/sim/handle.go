@@ -143,7 +143,7 @@ func (h *handle) read(r model.Request, a *model.Answer) {
 	case model.List:
 		list := h.d.docs.List
 		if h.fate == oldListing || h.fate == dirty {
-			list = h.d.older.list
+			list = h.d.older.docs.List // writes that are not acknowledged are in none
 		}
 		a.Docs = list(r.Doc.Key)
 	case model.Read:

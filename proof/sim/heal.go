@@ -67,7 +67,7 @@ func (w *world) heal() {
 // still is the second half of G8: nothing moves without a cause.
 func (w *world) still() {
 	causes, tokens := w.causes(), w.steadyTokens()
-	w.until(w.now+2*int64(w.plan.ttl), func() bool { return false })
+	w.pass(2 * w.plan.ttl)
 	if w.broken() || w.causes() != causes {
 		return // a write that was late for minutes may still change who is there, and a partition that is done changes the load
 	}
@@ -163,7 +163,7 @@ func (w *world) runs(p cluster.Partition) bool {
 	if p.Attempts > 0 && len(w.processes(func(o *process) bool { return o.name == p.Owner && !o.paused })) > 0 {
 		return true
 	}
-	for _, r := range w.oracle.running[p.ID] {
+	for _, r := range w.oracle.part(p.ID).runs {
 		if r.token == p.Token && !r.p.paused && !r.stopping {
 			return true
 		}
@@ -281,7 +281,7 @@ func (w *world) holdBound() time.Duration {
 // doom lets the store break its word, or a newer Rota write: members must stop, not differ in silence.
 func (w *world) doom() {
 	w.lift()
-	w.until(w.now+3*int64(w.plan.ttl), func() bool { return false })
+	w.pass(3 * w.plan.ttl)
 	if w.broken() {
 		return
 	}
@@ -294,7 +294,7 @@ func (w *world) doom() {
 	w.count(w.plan.ending, machine.Cluster)
 	for range 10 {
 		w.client.propose("configure", cluster.Configure{Retention: w.chance.between(10, 1000)})
-		w.until(w.now+int64(w.plan.ttl)/2, func() bool { return false })
+		w.pass(w.plan.ttl / 2)
 	}
 	w.oneHistory()
 }

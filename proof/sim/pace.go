@@ -17,27 +17,6 @@ type heldLife struct {
 	incarnation cluster.Incarnation
 }
 
-// holds: what is held for a member is not given away before its time, by any clock.
-func (o *oracle) holds(e cluster.Entry, done cluster.Applied) {
-	for i, c := range e.Commands {
-		if !done.Results[i].Accepted {
-			continue
-		}
-		switch c := c.(type) {
-		case cluster.LeaveCluster:
-			if m, ok := o.ref.Member(c.Member); ok && m.State == cluster.MemberHeld {
-				o.held[heldLife{m.ID, m.Incarnation}] = o.w.now
-			}
-		case cluster.ReleaseHold:
-			began, ok := o.held[heldLife{c.Member, c.Incarnation}]
-			if early := int64(holdTime) * 1000 / (1000 + o.w.plan.rho); ok && o.w.now-began < early {
-				o.violate("G8", fmt.Sprintf("what is held for %s was given away after %s", c.Member,
-					time.Duration(o.w.now-began)))
-			}
-		}
-	}
-}
-
 // paced: the runs of a type at once stay within its bound, and a run that failed is not begun again before its back-off
 // is over.
 func (o *oracle) paced(r *run) {
@@ -51,7 +30,7 @@ func (o *oracle) paced(r *run) {
 		o.violate("max_runs", fmt.Sprintf("%s starts %s beside %d other runs of its type, of which there may be %d",
 			r.p.name, r.partition, n, most))
 	}
-	last := o.failed[r.partition]
+	last := o.part(r.partition).failed
 	if last == nil || last.p != r.p || last.token != r.token || r.attempt == 0 {
 		return
 	}

@@ -46,14 +46,13 @@ type process struct {
 	guard      *guarded // nil for none
 	super      *supervisor.State
 	assignment protocol.Assignment
-	told       bool              // an assignment waits for the supervisor
-	assigned   []*protocol.Grant // of the assignment that the supervisor has
-	slowWork   int64             // until then the supervisor hears late: see SlowWork
-	unlisted   int64             // until then no list is answered: see LateLook
-	isolated   int64             // until then an isolated copy of the store answers its calls: see DirtyRead
-	kept       map[runID]bool    // runs that ended well under a grant that the supervisor had
+	told       bool                // an assignment waits for the supervisor
+	taken      protocol.Assignment // that the supervisor has
+	slowWork   int64               // until then the supervisor hears late: see SlowWork
+	unlisted   int64               // until then no list is answered: see LateLook
+	isolated   int64               // until then an isolated copy of the store answers its calls: see DirtyRead
+	kept       map[runID]bool      // runs that ended well under a grant that the supervisor had
 	ticks      uint64
-	lease      protocol.Instant
 	runs       []*run // in the order in which they began
 
 	halted error
@@ -301,4 +300,4 @@ func (p *process) resume() {
 }
 
 // leased tells whether the process, if it looked, would find its lease valid now.
-func (p *process) leased() bool { return p.clock.at(p.w.now) < p.lease }
+func (p *process) leased() bool { return p.clock.at(p.w.now) < p.taken.ValidUntil }

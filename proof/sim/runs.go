@@ -57,8 +57,7 @@ func (p *process) assign(a protocol.Assignment) {
 	}
 	p.later(1, longest, func() {
 		p.told = false
-		p.lease = p.assignment.ValidUntil
-		p.assigned = p.assignment.Grants
+		p.taken = p.assignment
 		p.supervise(supervisor.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
 	})
 }
@@ -149,12 +148,12 @@ func (p *process) exit(r *run, o supervisor.Outcome) {
 	r.over = true
 	p.runs = slices.DeleteFunc(p.runs, func(x *run) bool { return x == r })
 	p.w.oracle.ended(r)
-	if o == supervisor.Failed {
+	switch o {
+	case supervisor.Failed:
 		r.ended = p.w.now
-		p.w.oracle.failed[r.partition] = r
-	}
-	if o == supervisor.Finished {
-		p.w.oracle.finished(r)
+		p.w.oracle.part(r.partition).failed = r
+	case supervisor.Finished:
+		p.w.oracle.done[runID{r.partition, r.token}] = true
 	}
 	ran := time.Duration(p.w.now - r.began)
 	p.later(1, int64(time.Millisecond), func() {
@@ -168,13 +167,11 @@ func (p *process) exit(r *run, o supervisor.Outcome) {
 
 // given tells whether the supervisor has the run's grant.
 func (p *process) given(r *run) bool {
-	return slices.ContainsFunc(p.assigned, func(g *protocol.Grant) bool {
-		return g.Partition == r.partition &&
-			g.Token == r.token
-	})
+	return slices.ContainsFunc(p.taken.Grants,
+		func(g *protocol.Grant) bool { return g.Partition == r.partition && g.Token == r.token })
 }
 
-// cut short: a fault ends a run with an error, as a panic does.
+// fail cuts a run short: a fault ends a run with an error, as a panic does.
 func (p *process) fail(r *run) {
 	if !r.over && !r.stopping {
 		p.exit(r, supervisor.Failed)
@@ -243,37 +240,6 @@ func (p *process) propose(what string, commands ...cluster.Command) {
 	p.post(member.Proposed{ID: c.nextID, Commands: commands})
 }
 
-// windows: each number is listed once, and goes after a run of it has really ended well.
-func (o *oracle) windows(e cluster.Entry, before cluster.Value, done cluster.Applied) {
-	for i, command := range e.Commands {
-		c, ok := command.(cluster.AdvanceWindow)
-		if !ok || !done.Results[i].Accepted {
-			continue
-		}
-		job, task, key := c.Partition.Split()
-		l := o.listings[c.Partition]
-		if c.Step == 0 { // the first of a life of the job
-			l = map[cluster.PartitionID]int{}
-			o.listings[c.Partition] = l
-		}
-		for _, it := range c.Items {
-			id := cluster.NewPartitionID(job, task, it.Key)
-			if l[id]++; l[id] > 1 {
-				o.violate("G6", fmt.Sprintf("%s has listed %s twice", key, id))
-			}
-		}
-		if next, _ := strconv.Atoi(string(c.Cursor)); next != len(l) {
-			o.violate("G5", fmt.Sprintf("%s is at %d and has listed %d", c.Partition, next, len(l)))
-		}
-		for _, k := range c.Done {
-			if p, _ := before.Partition(cluster.NewPartitionID(job, task, k)); !o.done[runID{p.ID, p.Token}] {
-				o.violate("G6", fmt.Sprintf("%s was taken out under token %d, and no run under it has ended well", p.ID,
-					p.Token))
-			}
-		}
-	}
-}
-
 // together tells whether two shares were given out together: by one entry of the log or, where members claim them one
 // by one, as other parts of as many.
 func (o *oracle) together(a, b *run) bool {
@@ -290,11 +256,11 @@ func (o *oracle) shared(r *run) {
 		return
 	}
 	job, task, _ := r.partition.Split()
-	for id, runs := range o.running { // order-free: one that is broken is enough
+	for id, p := range o.parts { // order-free: one that is broken is enough
 		if j, t, _ := id.Split(); j != job || t != task {
 			continue
 		}
-		for _, other := range runs {
+		for _, other := range p.runs {
 			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.leased() {
 				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition,
 					r.p.name, r.count, id, other.p.name, other.count))

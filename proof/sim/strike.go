@@ -60,67 +60,69 @@ func (w *world) hit(p *process, f Fault, r chance) {
 	ttl := int64(w.plan.ttl)
 	switch f.Kind {
 	case machine.Cut, machine.CutOut, machine.CutIn:
-		w.count(f.Kind, phase)
 		w.cut(p, f.Kind, r.between(ttl/20, 3*ttl))
 	case machine.PauseShort:
-		w.count(f.Kind, phase)
 		p.pause(r.between(int64(time.Millisecond), ttl*9/10))
 	case machine.PauseLong:
-		w.count(f.Kind, phase)
 		p.pause(r.between(ttl, 5*ttl))
 	case machine.Crash:
-		w.count(f.Kind, phase)
 		p.die()
-	case machine.CrashBetween:
-		p.dieAt = r.IntN(4)
 	case machine.ClockRate:
-		w.count(f.Kind, phase)
 		p.clock.setRate(w.now, r.between(-w.plan.rho, w.plan.rho))
 	case machine.WallJump:
-		w.count(f.Kind, phase)
 		p.wall.shift += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
 	case machine.LeaveInOrder:
-		w.count(f.Kind, phase)
 		p.post(member.Stop{Reason: "told to"})
 	case machine.SecondStart:
-		w.count(f.Kind, phase)
 		w.start(p.name)
 	case machine.SlowWork:
-		w.count(f.Kind, phase)
 		p.slowWork = w.now + r.between(ttl/4, 3*ttl)
 	case machine.RunnerFails:
-		if len(p.runs) > 0 {
-			w.count(f.Kind, phase)
-			p.fail(pick(r, p.runs))
+		if len(p.runs) == 0 {
+			return
 		}
+		p.fail(pick(r, p.runs))
+	case machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff:
+		if p.guard == nil || p.guard.line == nil {
+			return
+		}
+		p.hitGuardian(f.Kind, r)
+	default:
+		p.arm(f, r)
+		return
+	}
+	w.count(f.Kind, phase)
+}
+
+// arm lets a fault wait for what it hits: it counts when that comes.
+func (p *process) arm(f Fault, r chance) {
+	switch f.Kind {
+	case machine.CrashBetween:
+		p.dieAt = r.IntN(4)
 	case machine.RunnerLingers:
 		if len(p.runs) > 0 {
 			x := pick(r, p.runs)
 			x.lingers, x.armed = true, f.Phase
 		}
-	case machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff:
-		p.hitGuardian(f.Kind, r)
 	default:
-		p.arm(armed{f.Kind, f.Phase})
+		if len(p.armed) < 16 { // so that they do not come in a flood
+			p.armed = append(p.armed, armed{f.Kind, f.Phase})
+		}
 	}
 }
 
-// arm lets a fault wait for a call, or a hint; no more than a few of a kind, so that they do not come in a flood.
-func (p *process) arm(a armed) {
-	if len(p.armed) < 16 {
-		p.armed = append(p.armed, a)
-	}
-}
-
-func (p *process) armedFor(k machine.Kind) int {
+// takes uses up the first armed fault that suits, and tells its kind, "" for none.
+func (p *process) takes(suits func(machine.Kind) bool) machine.Kind {
 	phase := p.state.Phase()
-	return slices.IndexFunc(p.armed,
-		func(a armed) bool { return a.kind == k && (a.phase == anyPhase || a.phase == phase) })
-}
-
-func (p *process) use(i int) {
-	p.w.count(p.armed[i].kind, p.state.Phase())
+	i := slices.IndexFunc(p.armed,
+		func(a armed) bool { return (a.phase == anyPhase || a.phase == phase) && suits(a.kind) })
+	if i < 0 {
+		return ""
+	}
+	k := p.armed[i].kind
 	p.armed = slices.Delete(p.armed, i, i+1)
+	p.w.count(k, phase)
+	return k
 }
 
 func (w *world) cut(p *process, k machine.Kind, d int64) {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -45,6 +46,20 @@ type Machine struct {
 	// Leads is the phase of a member that takes itself for the leader, "" for none. Two at the same instant are counted
 	// as a fault.
 	Leads string
+}
+
+// Told are the prefixes of which a member is told when a document changes, or, for "", the log: that has the prefix "".
+func (m *Machine) Told(s State, key string) (told []string) {
+	prefixes, log := m.Watches(s)
+	if key == "" && log {
+		return []string{""}
+	}
+	for _, p := range prefixes {
+		if key != "" && strings.HasPrefix(key, p) {
+			told = append(told, p)
+		}
+	}
+	return told
 }
 
 // Event and Effect are those that all protocols share, and the protocol's own. Caller makes store calls and turns their

@@ -2,7 +2,6 @@ package walk
 
 import (
 	"slices"
-	"strings"
 
 	kernel "github.com/rota-run/rota/internal/protocol/member"
 )
@@ -35,18 +34,12 @@ func (s *State) distribute() {
 	keys := s.changed
 	s.changed = nil
 	for i, m := range s.members {
-		if !m.up || len(keys) == 0 {
+		if !m.up {
 			continue
 		}
-		prefixes, log := s.rules.Machine.Watches(m.state)
 		for _, key := range keys {
-			if key == "" && log {
-				s.hint(i, "")
-			}
-			for _, p := range prefixes {
-				if key != "" && strings.HasPrefix(key, p) {
-					s.hint(i, p)
-				}
+			for _, p := range s.rules.Machine.Told(m.state, key) {
+				s.hint(i, p)
 			}
 		}
 	}
