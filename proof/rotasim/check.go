@@ -45,16 +45,20 @@ func (o *checkOptions) addFlags(c *cobra.Command) {
 	f.StringVar(&o.protocol, "protocol", "replica", "the protocol to check")
 	f.IntVar(&o.bounds.Members, "members", 3, "members that start, 1 to 9")
 	f.IntVar(&o.bounds.Partitions, "partitions", 1, "partitions of the job, 1 to 9")
-	f.IntVar(&o.bounds.Crashes, "crashes", 0, "members that crash, between any two effects")
-	f.IntVar(&o.bounds.Restarts, "restarts", 0, "crashed members that start again")
-	f.IntVar(&o.bounds.Suspicions, "suspicions", 0, "live members that lose their heartbeat")
-	f.IntVar(&o.bounds.Duplicates, "duplicates", 0, "appends whose answer is lost, or that are done twice")
-	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
-	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
-	f.IntVar(&o.bounds.Forgets, "forgets", 0, "times that the group is forgotten while nobody is in it (sync)")
+	for k, usage := range [...]string{
+		walk.Crashes:    "members that crash, between any two effects",
+		walk.Restarts:   "crashed members that start again",
+		walk.Suspicions: "live members that lose their heartbeat",
+		walk.Duplicates: "appends whose answer is lost, or that are done twice",
+		walk.Failures:   "appends that the store does not do",
+		walk.Leaves:     "members that are asked to leave",
+		walk.Forgets:    "times that the group is forgotten while nobody is in it (sync)",
+		walk.Lines:      "lines between a process that lives and its guardian that are closed",
+	} {
+		f.IntVar(&o.bounds.Faults[k], walk.Fault(k).String(), 0, usage)
+	}
 	f.BoolVar(&o.bounds.Guardians, "guardians", false,
 		"each process has a guardian, which ends its session after its death (not sync)")
-	f.IntVar(&o.bounds.Lines, "lines", 0, "lines between a process that lives and its guardian that are closed")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
 	f.BoolVar(&o.bounds.Prompt, "prompt", true,
 		"members without an append under way read at once what is new: far fewer states")
@@ -111,7 +115,7 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 	if err := o.bounds.Check(); err != nil {
 		return err
 	}
-	if p.rules.Once && o.bounds.Restarts > 0 {
+	if p.rules.Once && o.bounds.Faults[walk.Restarts] > 0 {
 		return fmt.Errorf("restarts of %s are not walked: a walk has no clock\ntry: rotasim --protocol %s, which simulates them", o.protocol, o.protocol)
 	}
 	began := time.Now()

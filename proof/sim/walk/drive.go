@@ -49,7 +49,7 @@ func (s *State) effect(i int, e machine.Effect) {
 		case c.Group:
 			s.ask(i, e)
 		case way == Unseen:
-			s.step(i, s.call(i, m.starts, e, fine))
+			s.step(i, s.call(s.life(i), e, fine))
 		case way != Ignored:
 			m.calls = append(slices.Clip(m.calls), e)
 		}
@@ -100,7 +100,7 @@ func (s *State) deliver(i, k int) bool {
 	if s.way(e) != Quiet { // it writes
 		next = s.clone()
 	}
-	ev := next.call(i, m.starts, e, fine)
+	ev := next.call(s.life(i), e, fine)
 	ev = machine.Stamped(ev, m.clock)
 	after := machine.Copy(before)
 	fx := s.rules.Machine.Step(after, ev)
@@ -143,7 +143,7 @@ func (s *State) begin(i int) {
 	m.up, m.starts = true, m.starts+1
 	m.clock = 1
 	s.guard(i, ward.Book[string]{})
-	m.state = s.rules.Machine.Start(s.params(i, m.starts))
+	m.state = s.rules.Machine.Start(s.params(s.life(i)))
 	s.step(i, kernel.Woken{})
 	if s.rules.Read == nil {
 		return
@@ -158,7 +158,7 @@ func (s *State) stop(i int) {
 	m := s.own(i)
 	for _, e := range m.calls {
 		if s.way(e) == Risky {
-			s.orphans = append(slices.Clip(s.orphans), orphan{e, i, m.starts})
+			s.orphans = append(slices.Clip(s.orphans), orphan{s.life(i), e})
 		}
 	}
 	*m = member{starts: m.starts, gone: m.gone}

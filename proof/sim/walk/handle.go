@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
@@ -26,11 +27,10 @@ const (
 // handle is the connection to the store of one process, for one call.
 type handle struct {
 	model.Handle
-	s      *State
-	member int
-	start  byte
-	lost   byte // sessions of its process
-	fate   fate
+	life
+	s    *State
+	lost byte // sessions of its process
+	fate fate
 
 	request memory.GroupCall // what the call asks of the group
 }
@@ -38,31 +38,34 @@ type handle struct {
 var _ machine.Store = (*handle)(nil)
 
 // handle is a connection for a call that was answered so far.
-func (s *State) handle(i int, start byte, f fate, answers ...model.Answer) *handle {
-	h := &handle{s: s, member: i, start: start, lost: s.members[i].lost, fate: f}
+func (s *State) handle(l life, f fate, answers ...model.Answer) *handle {
+	h := &handle{s: s, life: l, lost: s.members[l.member].lost, fate: f}
 	h.Handle = model.Handle{Side: h, Turn: &model.Turn{Answers: answers}}
 	h.Turn.Begin(math.MaxInt)
 	return h
 }
 
-// call makes a call on behalf of a process that started as number start in place i.
-func (s *State) call(i int, start byte, e machine.Effect, f fate) machine.Event {
-	return s.make(s.handle(i, start, f), s.params(i, start), e)
+// call makes a call on behalf of a process.
+func (s *State) call(l life, e machine.Effect, f fate) machine.Event {
+	return s.make(s.handle(l, f), s.params(l), e)
 }
 
 func (s *State) make(h *handle, p machine.Start, e machine.Effect) machine.Event {
 	return s.rules.Machine.Caller(p, h).Call(context.Background(), e)
 }
 
-func (s *State) params(i int, start byte) machine.Start {
-	p := params(name(i), start)
-	m := s.members[i]
-	p.Hints, p.Expire = s.rules.Settled, s.rules.Settled
-	if s.bounds.Guardians {
-		p.Guard = guards{s, i, start}
+func (s *State) params(l life) machine.Start {
+	m := s.members[l.member]
+	p := machine.Start{
+		Join: cluster.PrepareJoin{Member: name(l.member)}, Nonce: string('0' + l.start), TTL: ttl, Rho: 50,
+		Margin: time.Second, SnapshotEvery: 1 << 60, Sessions: true,
+		Hints: s.rules.Settled, Expire: s.rules.Settled,
+		Now:  func() protocol.Instant { return m.clock },
+		Wall: func() time.Time { return time.UnixMilli(0) },
 	}
-	p.Now = func() protocol.Instant { return m.clock }
-	p.Wall = func() time.Time { return time.UnixMilli(0) }
+	if s.bounds.Guardians {
+		p.Guard = guards{s, l}
+	}
 	return p
 }
 
@@ -106,7 +109,7 @@ func (h *handle) Do(r model.Request) (a model.Answer, answered bool) {
 	case model.Open:
 		a.Session = h
 	case model.Close:
-		h.s.vanish(owner{member: h.member, start: h.start, session: h.session("")})
+		h.s.vanish(owner{life: h.life, session: h.session("")})
 	}
 	return a, true
 }
@@ -133,7 +136,7 @@ func (h *handle) put(r model.Request, a *model.Answer) error {
 	if err != nil {
 		return err
 	}
-	d := doc{Doc: r.Doc, Of: owner{member: h.member, start: h.start}}
+	d := doc{Doc: r.Doc, Of: owner{life: h.life}}
 	if r.Session != nil {
 		d.Of.session = h.session(d.Key)
 	}
@@ -159,7 +162,7 @@ func (s *State) delete(d store.Doc) error {
 // next is the version that a document gets. Where versions are not ranked it begins with how often somebody was away,
 // so that a document which was renewed meanwhile differs; clocks stand still otherwise, so nobody renews.
 func (s *State) next(d store.Doc) store.Version {
-	first := store.Version(rune('0' + s.used.Suspicions))
+	first := store.Version(rune('0' + s.used[Suspicions]))
 	switch {
 	case s.rules.Decode != nil:
 		return s.unique(d.Key)

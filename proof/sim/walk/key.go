@@ -236,9 +236,10 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 		b = binary.AppendUvarint(b, n.Index(r.entry.Index))
 		b = n.Entry(b, r.entry)
 	}
-	u := s.used
-	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Failures),
-		byte(u.Leaves), byte(u.Forgets), byte(len(s.docs)), byte(len(s.orphans)))
+	for _, times := range s.used {
+		b = append(b, byte(times))
+	}
+	b = append(b, byte(len(s.docs)), byte(len(s.orphans)))
 	for _, d := range s.docs {
 		if s.rules.Doc != nil {
 			b = s.rules.Doc(append(append(b, byte(d.Of.member), d.Of.start), d.Of.session...), d.Doc, n)

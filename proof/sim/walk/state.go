@@ -26,7 +26,7 @@ type State struct {
 	guardians []guardian
 	ends      []string // sessions whose end is still on its way to the store, a second time
 	bounds    Config
-	used      Config // faults so far
+	used      Faults // so far
 	broken    string
 	changed   []string // keys that the move has changed, "" for the log; told of at its end
 	room      memory.Group
@@ -45,19 +45,26 @@ type record struct {
 
 type doc = model.Doc[owner]
 
+// life is one start of the process in the place of a member.
+type life struct {
+	member int
+	start  byte
+}
+
+// life is the one that the process in place i has, or had last.
+func (s *State) life(i int) life { return life{i, s.members[i].starts} }
+
 // owner is the process that wrote a document.
 type owner struct {
-	member  int
-	start   byte
+	life
 	session string // "": it does not go with its process
 	says    any    // for rules that decode
 }
 
 // orphan is a write whose sender does not wait for it.
 type orphan struct {
+	life
 	effect machine.Effect
-	member int
-	start  byte
 }
 
 // member is one member's process, or the place of one.
@@ -233,16 +240,11 @@ func (s *State) Exists(key string) bool {
 	return ok
 }
 
-// live tells whether the process that wrote a document lives.
-func (s *State) live(o owner) bool {
-	m := s.members[o.member]
-	return m.up && m.starts == o.start
-}
+// live tells whether a process lives.
+func (s *State) live(l life) bool { return s.members[l.member].up && s.life(l.member) == l }
 
 // same tells whether a document goes with the same session.
-func (o owner) same(d doc) bool {
-	return d.Of.member == o.member && d.Of.start == o.start && d.Of.session == o.session
-}
+func (o owner) same(d doc) bool { return d.Of.life == o.life && d.Of.session == o.session }
 
 // vanish ends a session: its documents go.
 func (s *State) vanish(of owner) {

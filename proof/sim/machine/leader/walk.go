@@ -70,7 +70,7 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 	case member.Append:
 		return walk.Risky
 	case leader.Delete:
-		if e.Key != leader.LeaderKey && c.Suspicions > 0 {
+		if e.Key != leader.LeaderKey && c.Faults[walk.Suspicions] > 0 {
 			return walk.Quiet
 		}
 		return wayOf(e.Key)
