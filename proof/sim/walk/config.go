@@ -118,12 +118,12 @@ type Rules struct {
 	Machine *machine.Machine
 	// Way is how a call is walked. The walk has few moves where it is right, and misses some where it is not.
 	Way func(Config, machine.Effect) Way
-	// Prompt tells whether a call of the way Quiet is answered at once.
+	// Prompt tells whether a call of the way Quiet is answered at once; nil: each is.
 	Prompt func(Store, machine.State, machine.Effect) bool
 	// Read is the event that brings entries of the log to a member; nil where the member reads none. Reads are under
 	// way all the time.
 	Read func(machine.State, store.Page) machine.Event
-	// Folds tells whether a member folds the log by calls of its own; it is for machines whose Read is nil.
+	// Folds tells whether a member folds the log by calls of its own; it is for machines whose Read is nil. Nil: none.
 	Folds func(machine.State) bool
 	// Once: members that crash do not start again. A walk has no clock, so it cannot wake one that waits for the end of
 	// its former start.

@@ -86,10 +86,15 @@ func (s *State) settle(i int) {
 	for k := 0; k < len(s.members[i].calls); k++ {
 		m := s.members[i]
 		e := m.calls[k]
-		if m.awake() && s.way(e) == Quiet && s.rules.Prompt(s, m.state, e) && s.deliver(i, k) {
+		if m.awake() && s.way(e) == Quiet && s.prompt(m, e) && s.deliver(i, k) {
 			return // that has settled the rest
 		}
 	}
+}
+
+// prompt tells whether a call is answered at once.
+func (s *State) prompt(m *member, e machine.Effect) bool {
+	return s.rules.Prompt == nil || s.rules.Prompt(s, m.state, e)
 }
 
 // deliver makes the call number k of member i, unless its answer tells nothing new: then it stays under way.

@@ -226,7 +226,7 @@ func (s *State) trim() {
 // reads tells whether a member folds the log.
 func (s *State) reads(m *member) bool {
 	if s.rules.Read == nil {
-		return s.rules.Folds(m.state)
+		return s.rules.Folds != nil && s.rules.Folds(m.state)
 	}
 	return s.rules.Read(m.state, store.Page{}) != nil
 }
