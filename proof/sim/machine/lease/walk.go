@@ -287,27 +287,14 @@ func (k *namer) doc(d store.Doc) {
 		return
 	}
 	k.alias("value ", string(d.Value))
-	kind, name, _ := strings.Cut(d.Key, "/")
-	switch kind {
-	case "config":
-		k.any(x.Index)
-	case "nodes":
-		k.any(x.Index)
-		for _, n := range x.Nodes {
-			m, _ := cluster.DecodeMember(n.Member)
-			k.any(m)
-		}
-	case "job":
-		j, _ := cluster.DecodeJob(x.Job)
-		k.any(j.State, x.Submitted)
-	case "partition":
-		p, _ := cluster.DecodePartition(x.Task)
-		k.any(p, x.Holder, x.State, x.Token, x.By, x.Of, x.Spec, len(x.Said))
-	case "lock":
-		k.number("term", x.Term)
-		if name == "board" {
-			k.number("view", x.View)
-		}
-		k.any(x.Holder, x.Index, x.Specs, x.Free, x.Stop)
+	k.number("term", x.Term)
+	k.number("view", x.View)
+	for _, n := range x.Nodes {
+		m, _ := cluster.DecodeMember(n.Member)
+		k.any(m)
 	}
+	j, _ := cluster.DecodeJob(x.Job)
+	p, _ := cluster.DecodePartition(x.Task)
+	k.any(x.Index, x.Holder, x.State, x.Specs, x.Free, x.Stop, x.Submitted, x.Token, x.By, x.Of, x.Spec, len(x.Said),
+		j.State, p)
 }
