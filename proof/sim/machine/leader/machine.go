@@ -37,14 +37,14 @@ func (s *State) Phase() string {
 		"halted"}[s.Is]
 }
 
-// faults are those of the standard table, and what only a leader can do. The two ends of a run that rewrite the log are
-// not among them: plain members do not read it.
+// faults are what can hit a member of leader, and in which phases. The two ends of a run that rewrite the log are not
+// among them: plain members do not read it.
 func faults() []machine.Fault {
-	all := []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed",
-		"leaving"}
 	works := []string{"joined", "ruling"}
-	table := machine.Table(machine.Phases{
-		All:    all,
+	whole := []string{machine.Cluster}
+	return machine.Table(machine.Phases{
+		All: []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm",
+			"removed", "leaving"},
 		Writes: []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
 		Renews: works,
 		Looks:  works,
@@ -57,10 +57,12 @@ func faults() []machine.Fault {
 		Runs:    works,
 		Stops:   []string{"joined", "ruling", "confirm", "leaving"},
 		Parts:   []string{"ruling"},
+		Guarded: []string{"join", "joined", "ruling", "confirm", "leaving"},
+
+		Sessions: whole,
+		Log:      whole,
+		Leaders:  whole,
 	})
-	table = append(table, machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}})
-	table = append(table, machine.Guardians([]string{"join", "joined", "ruling", "confirm", "leaving"})...)
-	return machine.Without(table, machine.TailLost, machine.NewerEntry)
 }
 
 // stray is a heartbeat, a mailbox, a head or an assignment of somebody who is no member.

@@ -23,11 +23,11 @@ func Machine() *machine.Machine {
 	}
 }
 
-// faults are those of the standard table, in the phases of a member of sync, and those of its group.
+// faults are what can hit a member of sync, and in which phases.
 func faults() []machine.Fault {
 	joined := []string{"joined"}
 	whole := []string{machine.Cluster}
-	table := machine.Table(machine.Phases{
+	return machine.Table(machine.Phases{
 		All:     []string{"reading", "joining", "waiting", "joined", "apart", "removed", "leaving"},
 		Writes:  []string{"joined", "leaving"},
 		Renews:  joined,
@@ -36,14 +36,12 @@ func faults() []machine.Fault {
 		Doubled: []string{"waiting", "joined", "apart", "leaving"},
 		Runs:    joined,
 		Stops:   []string{"joined", "apart", "leaving"},
+		Guarded: []string{"waiting", "joined"},
+
+		Log:      whole,
+		Rewrites: whole,
+		Group:    whole,
 	})
-	table = machine.Without(table, machine.SessionExpiry)
-	table = append(table, machine.Guardians([]string{"waiting", "joined"})...)
-	return append(table,
-		machine.Fault{Kind: machine.GroupFails, Weight: 3, Phases: whole},
-		machine.Fault{Kind: machine.Storm, Weight: 2, Phases: whole},
-		machine.Fault{Kind: machine.GroupForgets, Phases: whole},
-	)
 }
 
 // State is a member's.
