@@ -50,8 +50,7 @@ func (w *world) heal() {
 		w.oracle.violate("G9", fmt.Sprintf("%s after the last fault: %s", bound, w.unserved()))
 		return
 	}
-	w.result.Recovery = time.Duration(w.now - began)
-	w.result.RecoveryBound = bound
+	w.result.Recovery = Timed{time.Duration(w.now - began), bound}
 	for _, check := range []func(){
 		w.shared, w.still, w.evened,
 		func() { w.probe(machine.Crash) }, func() { w.probe(machine.PauseLong) },
@@ -196,7 +195,9 @@ func (w *world) probe(k machine.Kind) {
 	if !w.within(bound, gone, "G4", func() string { return fmt.Sprintf("%s of %s: %s", k, p.name, w.unserved()) }) {
 		return
 	}
-	w.result.gap(time.Duration(w.now-began), bound)
+	if gap := (Timed{time.Duration(w.now - began), bound}); gap.Nearer(w.result.Gap) {
+		w.result.Gap = gap
+	}
 	if p.up {
 		p.resume()
 	} else {

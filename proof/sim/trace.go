@@ -52,10 +52,8 @@ type Result struct {
 	Moves    int64  // new tokens
 	Faults   map[machine.Kind]int
 	Pairs    map[machine.Pair]int
-	// Gap is the time without an owner after a single failure that came nearest to its bound.
-	Gap, GapBound time.Duration
-	// Recovery is how long it took until all was well after the last fault.
-	Recovery, RecoveryBound time.Duration
+	Gap      Timed // without an owner after a single failure: the one that came nearest to its bound
+	Recovery Timed // until all was well after the last fault
 	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the
 	// former one was suspended, or ignored its cancel after it had lost its lease.
 	Overlap time.Duration
@@ -64,6 +62,19 @@ type Result struct {
 	// Digest is a hash of all that happened, with the text of every event and effect: equal configs, equal digests.
 	Digest    uint64
 	Violation *Violation
+}
+
+// Timed is how long something took, and how long it may take.
+type Timed struct{ Took, Bound time.Duration }
+
+// String rounds both.
+func (t Timed) String() string {
+	return fmt.Sprintf("%s of %s", t.Took.Round(time.Millisecond), t.Bound.Round(time.Millisecond))
+}
+
+// Nearer tells whether it is nearer to its bound than another one, or there is no other one.
+func (t Timed) Nearer(o Timed) bool {
+	return o.Bound == 0 || t.Took.Seconds()*o.Bound.Seconds() > o.Took.Seconds()*t.Bound.Seconds()
 }
 
 // Violation is a broken promise.
@@ -84,13 +95,6 @@ func (v *Violation) Error() string {
 func newResult(w *world) Result {
 	return Result{Seed: w.conf.Seed, Members: w.plan.members, TTL: w.plan.ttl, Mode: w.plan.mode,
 		Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}
-}
-
-// gap keeps the gap that is nearest to its bound.
-func (r *Result) gap(d, bound time.Duration) {
-	if r.GapBound == 0 || int64(d)*int64(r.GapBound)/1000 > int64(r.Gap)*int64(bound)/1000 {
-		r.Gap, r.GapBound = d, bound
-	}
 }
 
 func (w *world) finish() Result {
