@@ -81,13 +81,17 @@ func (w *world) start(name cluster.MemberID) {
 	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
 	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())
-	ttl := w.plan.ttl
+	ttl, hints, sessions := w.plan.ttl, w.plan.watches, w.plan.mode != Heartbeats
 	s := machine.Start{
-		Join: cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4),
-			Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
-		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: w.poll(), Hold: holdTime, SnapshotEvery: w.plan.snap,
-		Hints: w.plan.watches, Sessions: w.plan.mode != Heartbeats, Expire: w.plan.mode == Leases,
-		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
+		Params: member.Params{
+			Member: name, Join: cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4),
+				Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
+			Nonce: nonce, Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: ttl / 20}, Poll: w.poll(), Hold: holdTime,
+			SnapshotEvery: w.plan.snap,
+			Hints: member.Hints{Log: hints, Docs: hints, Ends: hints && sessions,
+				Vanish: hints && w.plan.mode == Leases},
+		},
+		Sessions: sessions, Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
 	}
 	if w.plan.paced {
 		s.Longest = heartbeat.Slowest * ttl

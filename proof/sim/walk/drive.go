@@ -57,9 +57,8 @@ func (s *State) effect(i int, e machine.Effect) {
 	}
 	switch e := e.(type) {
 	case kernel.Assign:
-		a := e.Assignment
-		m.work = supervisor{version: a.Version, lease: a.ValidUntil, grants: a.Grants}
-		s.step(i, kernel.Reported{Version: m.work.version, Reports: m.reports()})
+		m.work = e.Assignment
+		s.step(i, kernel.Reported{Version: m.work.Version, Reports: m.reports()})
 	case kernel.Left:
 		m.gone = true
 		s.dismiss(i)
@@ -71,11 +70,11 @@ func (s *State) effect(i int, e machine.Effect) {
 
 // reports are what the supervisor tells: it runs what it was told to run, and nothing fails.
 func (m *member) reports() []protocol.Report {
-	if m.work.lease == 0 {
+	if m.work.ValidUntil == 0 {
 		return nil
 	}
-	out := make([]protocol.Report, len(m.work.grants))
-	for i, g := range m.work.grants {
+	out := make([]protocol.Report, len(m.work.Grants))
+	for i, g := range m.work.Grants {
 		out[i] = protocol.Report{Partition: g.Partition, Token: g.Token}
 	}
 	return out

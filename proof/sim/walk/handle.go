@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
@@ -56,12 +58,16 @@ func (s *State) make(h *handle, p machine.Start, e machine.Effect) machine.Event
 
 func (s *State) params(l life) machine.Start {
 	m := s.members[l.member]
+	hints, me := s.rules.Settled, name(l.member)
 	p := machine.Start{
-		Join: cluster.PrepareJoin{Member: name(l.member)}, Nonce: string('0' + l.start), TTL: ttl, Rho: 50,
-		Margin: time.Second, SnapshotEvery: 1 << 60, Sessions: true,
-		Hints: s.rules.Settled, Expire: s.rules.Settled,
-		Now:  func() protocol.Instant { return m.clock },
-		Wall: func() time.Time { return time.UnixMilli(0) },
+		Params: kernel.Params{
+			Member: me, Join: cluster.PrepareJoin{Member: me}, Nonce: string('0' + l.start), SnapshotEvery: 1 << 60,
+			Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: time.Second},
+			Hints:  kernel.Hints{Log: hints, Docs: hints, Ends: hints, Vanish: hints},
+		},
+		Sessions: true,
+		Now:      func() protocol.Instant { return m.clock },
+		Wall:     func() time.Time { return time.UnixMilli(0) },
 	}
 	if s.bounds.Guardians {
 		p.Guard = guards{s, l}

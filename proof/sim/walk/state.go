@@ -76,18 +76,11 @@ type member struct {
 	lost    byte // sessions
 	state   machine.State
 	clock   protocol.Instant
-	calls   []machine.Effect // under way
-	answers []machine.Event  // of writes, wait until the member goes on; in one order, since they come at once
-	hints   []string         // prefixes that it has yet to be told of, sorted
-	inquiry *inquiry         // to the group; never changed
-	work    supervisor
-}
-
-// supervisor is what runs.
-type supervisor struct {
-	version uint64
-	lease   protocol.Instant
-	grants  []*protocol.Grant
+	calls   []machine.Effect    // under way
+	answers []machine.Event     // of writes, wait until the member goes on; in one order, since they come at once
+	hints   []string            // prefixes that it has yet to be told of, sorted
+	inquiry *inquiry            // to the group; never changed
+	work    protocol.Assignment // what the supervisor runs
 }
 
 // acts tells whether the member does the work of a partition: it runs it, and its lease is not over by its own clock. A
@@ -96,24 +89,21 @@ func (m *member) acts(p cluster.PartitionID) bool { return m.token(p) != 0 }
 
 // token is the one under which the member does the work of a partition; 0 when it does not.
 func (m *member) token(p cluster.PartitionID) cluster.Token {
-	if !m.up || m.clock >= m.work.lease {
+	if !m.up || m.clock >= m.work.ValidUntil {
 		return 0
 	}
-	i := slices.IndexFunc(m.work.grants, func(g *protocol.Grant) bool { return g.Partition == p })
+	i := slices.IndexFunc(m.work.Grants, func(g *protocol.Grant) bool { return g.Partition == p })
 	if i < 0 {
 		return 0
 	}
-	return m.work.grants[i].Token
+	return m.work.Grants[i].Token
 }
 
 // awake tells whether the member has noticed how late it is.
 func (m *member) awake() bool { return m.clock == m.state.Now() }
 
 // index is how far the member has read.
-func (m *member) index() cluster.Index {
-	v := m.state.Value()
-	return v.Index()
-}
+func (m *member) index() cluster.Index { return m.state.Value().Index() }
 
 // writing tells whether a write of the member is under way.
 func (s *State) writing(m *member) bool {

@@ -79,15 +79,15 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 	return machine.StrayHeartbeat(v, docs)
 }
 
-func start(a machine.Start) machine.State {
-	return &State{leader.NewState(machine.Params(a), leader.Role{Offer: 2 * a.TTL, StandBys: 2})}
+func start(s machine.Start) machine.State {
+	return &State{leader.NewState(s.Params, leader.Role{Offer: 2 * s.TTL, StandBys: 2})}
 }
 
 func step(s *State, ev member.Event) []member.Effect { return leader.Step(&s.State, ev) }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	c := &leader.Caller{LogCaller: machine.LogCaller(s, st)}
-	c.Tied = leader.Tied(s.Join.Member)
+	c.Tied = leader.Tied(s.Member)
 	return c
 }
 

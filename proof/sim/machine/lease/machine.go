@@ -61,7 +61,7 @@ func (s *State) Phase() string {
 	return [...]string{"", "name", "beat", "join", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
 }
 
-func start(s machine.Start) machine.State { return &State{lease.NewState(machine.Params(s))} }
+func start(s machine.Start) machine.State { return &State{lease.NewState(s.Params)} }
 
 func step(s *State, ev member.Event) []member.Effect { return lease.Step(&s.State, ev) }
 

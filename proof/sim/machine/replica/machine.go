@@ -57,7 +57,7 @@ func (s *State) Phase() string {
 		"halted"}[s.Is]
 }
 
-func start(s machine.Start) machine.State { return &State{replica.NewState(machine.Params(s))} }
+func start(s machine.Start) machine.State { return &State{replica.NewState(s.Params)} }
 
 func step(s *State, ev member.Event) []member.Effect { return replica.Step(&s.State, ev) }
 

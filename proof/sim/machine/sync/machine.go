@@ -60,9 +60,8 @@ func (s *State) Phase() string {
 }
 
 func start(s machine.Start) machine.State {
-	p := machine.Params(s)
-	p.Longest = min(s.Longest, 2*s.TTL)
-	return &State{sync.NewState(p)}
+	s.Longest = min(s.Longest, 2*s.TTL)
+	return &State{sync.NewState(s.Params)}
 }
 
 func step(s *State, ev member.Event) []member.Effect { return sync.Step(&s.State, ev) }
