@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -247,9 +248,9 @@ func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.s
 
 // end is the end in order: what the shell does after its loop.
 func (p *process) end() {
-	p.handle.fate = fine
+	p.handle.fate = model.Fine
 	if p.cutOut || p.w.disk.away {
-		p.handle.fate = noRequest
+		p.handle.fate = model.NoRequest
 	}
 	p.caller.Close(context.Background())
 	p.guard.left()

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/internal/node/ward"
 	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -49,7 +50,7 @@ func (s *State) effect(i int, e machine.Effect) {
 		case c.Group:
 			s.ask(i, e)
 		case way == Unseen:
-			s.step(i, s.call(s.life(i), e, fine))
+			s.step(i, s.call(s.life(i), e, model.Fine))
 		case way != Ignored:
 			m.calls = append(slices.Clip(m.calls), e)
 		}
@@ -104,7 +105,7 @@ func (s *State) deliver(i, k int) bool {
 	if s.way(e) != Quiet { // it writes
 		next = s.clone()
 	}
-	ev := next.call(s.life(i), e, fine)
+	ev := next.call(s.life(i), e, model.Fine)
 	ev = machine.Stamped(ev, m.clock)
 	after := machine.Copy(before)
 	fx := s.rules.Machine.Step(after, ev)

@@ -29,7 +29,7 @@ type seat struct {
 // ask makes a call of member i to the group.
 func (s *State) ask(i int, e machine.Effect) {
 	m := s.own(i)
-	h := s.handle(s.life(i), fine)
+	h := s.handle(s.life(i), model.Fine)
 	s.make(h, s.params(s.life(i)), e)
 	s.asks++
 	h.request.Call = s.asks
@@ -113,7 +113,7 @@ func (s *State) hearGroup(i int) {
 func (s *State) reply(i int, q *inquiry) machine.Event {
 	p := s.params(s.life(i))
 	p.Now = func() protocol.Instant { return q.sent }
-	return s.make(s.handle(s.life(i), fine, model.Answer{Group: *q.answer, Err: q.answer.Err}), p, q.effect)
+	return s.make(s.handle(s.life(i), model.Fine, model.Answer{Group: *q.answer, Err: q.answer.Err}), p, q.effect)
 }
 
 // beat is the answer to the heartbeat that member i would send now, nil if it sends none.
@@ -126,7 +126,7 @@ func (s *State) beat(i int) machine.Event {
 	if e == nil {
 		return nil
 	}
-	h := s.handle(s.life(i), fine)
+	h := s.handle(s.life(i), model.Fine)
 	s.make(h, s.params(s.life(i)), e)
 	h.request.Call = 1
 	_, answers := s.room.Step(0, h.request)

@@ -17,22 +17,13 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// fate is what becomes of the next change.
-type fate uint8
-
-const (
-	fine fate = iota
-	lost      // it is done, the answer does not come
-	fails
-)
-
 // handle is the connection to the store of one process, for one call.
 type handle struct {
 	model.Handle
 	life
 	s    *State
 	lost byte // sessions of its process
-	fate fate
+	fate model.Fate
 
 	request memory.GroupCall // what the call asks of the group
 }
@@ -40,7 +31,7 @@ type handle struct {
 var _ machine.Store = (*handle)(nil)
 
 // handle is a connection for a call that was answered so far.
-func (s *State) handle(l life, f fate, answers ...model.Answer) *handle {
+func (s *State) handle(l life, f model.Fate, answers ...model.Answer) *handle {
 	h := &handle{s: s, life: l, lost: s.members[l.member].lost, fate: f}
 	h.Handle = model.Handle{Side: h, Turn: &model.Turn{Answers: answers}}
 	h.Turn.Begin(math.MaxInt)
@@ -48,7 +39,7 @@ func (s *State) handle(l life, f fate, answers ...model.Answer) *handle {
 }
 
 // call makes a call on behalf of a process.
-func (s *State) call(l life, e machine.Effect, f fate) machine.Event {
+func (s *State) call(l life, e machine.Effect, f model.Fate) machine.Event {
 	return s.make(s.handle(l, f), s.params(l), e)
 }
 
@@ -75,18 +66,6 @@ func (s *State) params(l life) machine.Start {
 	return p
 }
 
-// change makes one change under the call's fate.
-func (h *handle) change(do func() error) error {
-	switch h.fate {
-	case fails:
-		return store.ErrUnavailable
-	case lost:
-		_ = do() // nobody hears of it
-		return store.ErrUnknown
-	}
-	return do()
-}
-
 // Do implements [model.Side]. What is asked of the group is answered later. Who has read nothing of the log gets a
 // snapshot: it is the newest value. A process has one session at a time; unless a walk begins settled, each heartbeat
 // that is renewed has its own.
@@ -100,11 +79,11 @@ func (h *handle) Do(r model.Request) (a model.Answer, answered bool) {
 	case model.List:
 		a.Docs = h.s.docs.List(r.Doc.Key)
 	case model.Put:
-		a.Err = h.change(func() error { return h.put(r, &a) })
+		a.Err = h.fate.Change(func() error { return h.put(r, &a) }, nil)
 	case model.Delete:
-		a.Err = h.change(func() error { return h.s.delete(r.Doc) })
+		a.Err = h.fate.Change(func() error { return h.s.delete(r.Doc) }, nil)
 	case model.Append:
-		a.Err = h.change(func() error { a.Record.Index = h.s.append(r.Record.Data); return nil })
+		a.Err = h.fate.Change(func() error { a.Record.Index = h.s.append(r.Record.Data); return nil }, nil)
 	case model.Read:
 		if a.Err = store.ErrTruncated; r.Record.Index > 0 {
 			a.Page, a.Err = page(h.s.log[r.Record.Index+1-h.s.log[0].Index:], h.s), nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	kernel "github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/proof/sim/model"
 )
 
 // note notes that a document, or, for "", the log has changed.
@@ -78,7 +79,7 @@ func (s *State) quiesce() {
 func (s *State) doOne(i int) bool {
 	for k, e := range s.members[i].calls {
 		if s.way(e) == Risky {
-			s.write(i, k, fine)
+			s.write(i, k, model.Fine)
 			return true
 		}
 		if s.deliver(i, k) {

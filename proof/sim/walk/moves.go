@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/check"
 	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -181,7 +182,7 @@ func (w *moves) calls(i int) {
 func (w *moves) risky(i, k int, e machine.Effect) {
 	w.done(string(name(i)), i, k, e, func(*State) {})
 	w.fault(Failures, fmt.Sprintf("a write of %s fails: %s", name(i), w.s.said(e)),
-		func(s *State) { s.write(i, k, fails) })
+		func(s *State) { s.write(i, k, model.Fails) })
 }
 
 // writeSecrets writes at once each document that nobody can have heard of: not the log, no write that is under way,
@@ -203,21 +204,21 @@ func (w *moves) done(who string, i, k int, e machine.Effect, first func(*State))
 	text := fmt.Sprintf("%s has its write done at entry %d: %s", who, w.s.head().Index(), w.s.said(e))
 	w.add(text, func(s *State) {
 		first(s)
-		s.write(i, k, fine)
+		s.write(i, k, model.Fine)
 	})
 	w.fault(Duplicates, text+"; the answer is lost", func(s *State) {
 		first(s)
-		s.write(i, k, lost)
+		s.write(i, k, model.NoReply)
 	})
 	w.fault(Duplicates, text+"; a copy of it is still on its way", func(s *State) {
 		first(s)
 		s.orphans = append(slices.Clip(s.orphans), orphan{s.life(i), e})
-		s.write(i, k, fine)
+		s.write(i, k, model.Fine)
 	})
 }
 
 // write does a write and answers: at once, or when the member goes on.
-func (s *State) write(i, k int, f fate) {
+func (s *State) write(i, k int, f model.Fate) {
 	m := s.own(i)
 	ev := s.call(s.life(i), m.calls[k], f)
 	m.calls = slices.Delete(slices.Clone(m.calls), k, k+1)
@@ -296,7 +297,7 @@ func (w *moves) lates() {
 		w.add(fmt.Sprintf("the store does a late write at entry %d: %s", w.s.head().Index(), w.s.said(o.effect)),
 			func(s *State) {
 				s.orphans = slices.Delete(slices.Clone(s.orphans), k, k+1)
-				s.call(o.life, o.effect, fine)
+				s.call(o.life, o.effect, model.Fine)
 			})
 	}
 }
