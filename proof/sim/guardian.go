@@ -234,7 +234,7 @@ func (c *guardian) sessions() {
 // end is done by the store: it ends one session, and the oracle looks whose it was.
 func (c *guardian) end(key string) {
 	p, w := c.of.p, c.of.p.w
-	if len(w.processes(func(o *process) bool { return o.name == p.name })) > 0 {
+	if w.lives(p.name) {
 		w.count(machine.GuardianEarlier, machine.Cluster)
 	}
 	if id, ok := strings.CutPrefix(key, endsPlace); ok {

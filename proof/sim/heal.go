@@ -345,7 +345,7 @@ func (w *world) loseTail() bool {
 	d.records = append(d.records[:0:0], d.records[:len(d.records)-n]...)
 	d.head = d.records[len(d.records)-1].Index
 	o.refs = o.refs[:len(o.refs)-n]
-	o.ref = o.refs[len(o.refs)-1].value
+	o.ref = o.refs[len(o.refs)-1]
 	// Where no more is written than was lost, a reader sees a log that ends too early; where more is, only the chain
 	// tells.
 	behind := 0
@@ -366,12 +366,8 @@ func (w *world) loseTail() bool {
 
 // agrees tells whether a value stands in the history that the log has now.
 func (o *oracle) agrees(v cluster.Value) bool {
-	for i := len(o.refs) - 1; i >= 0; i-- {
-		if o.refs[i].index == v.Index() {
-			return o.refs[i].chain == v.Chain()
-		}
-	}
-	return false
+	now, ok := o.at(v.Index())
+	return ok && now.Chain() == v.Chain()
 }
 
 // takeBack undoes what an operator's fault has left: drained members work again.

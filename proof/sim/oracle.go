@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,9 +18,9 @@ import (
 // oracle sees all and checks what was promised, after every event.
 type oracle struct {
 	w     *world
-	truth machine.Truth // of documents; nil where they mean nothing
-	ref   cluster.Value // what the store says, as its content is acknowledged
-	refs  []refAt       // the newest values, oldest first
+	truth machine.Truth   // of documents; nil where they mean nothing
+	ref   cluster.Value   // what the store says, as its content is acknowledged
+	refs  []cluster.Value // the newest values, by index
 
 	parts map[cluster.PartitionID]*part
 	done  map[runID]bool // runs that really ended well
@@ -61,13 +62,6 @@ func (o *oracle) part(id cluster.PartitionID) *part {
 type runID struct {
 	partition cluster.PartitionID
 	token     cluster.Token
-}
-
-type refAt struct {
-	index  cluster.Index
-	chain  cluster.Hash
-	digest cluster.Hash
-	value  cluster.Value
 }
 
 // refsKept is more than any living member lags behind; one that lags further reads a snapshot, whose digest is checked
@@ -120,10 +114,10 @@ func (o *oracle) took(c machine.Change) {
 		o.apply(&before, *c.Entry, c.Done)
 	}
 	if o.truth == nil { // else no member has a value of the same index
-		o.refs = append(o.refs, refAt{o.ref.Index(), o.ref.Chain(), o.ref.Digest(), o.ref})
+		o.refs = append(o.refs, o.ref)
 	}
 	if len(o.refs) > 2*refsKept {
-		o.refs = append([]refAt(nil), o.refs[refsKept:]...)
+		o.refs = slices.Clone(o.refs[refsKept:])
 	}
 	o.grants()
 }
@@ -200,13 +194,20 @@ func (o *oracle) applied(p *process, v cluster.Value) {
 	if o.doomed || v.Chain() == 0 { // it is an excerpt
 		return
 	}
-	for i := len(o.refs) - 1; i >= 0 && o.refs[i].index >= v.Index(); i-- {
-		r := o.refs[i]
-		if r.index == v.Index() && (r.chain != v.Chain() || r.digest != v.Digest()) {
-			o.violate("G7", fmt.Sprintf("%s has another value at index %d: digest %s, chain %s, not %s, %s",
-				p.name, r.index, v.Digest(), v.Chain(), r.digest, r.chain))
-		}
+	if r, ok := o.at(v.Index()); ok && (r.Chain() != v.Chain() || r.Digest() != v.Digest()) {
+		o.violate("G7", fmt.Sprintf("%s has another value at index %d: digest %s, chain %s, not %s, %s",
+			p.name, r.Index(), v.Digest(), v.Chain(), r.Digest(), r.Chain()))
 	}
+}
+
+// at is the value of an index in the history that the log has now, if it is kept.
+func (o *oracle) at(index cluster.Index) (v cluster.Value, ok bool) {
+	i, ok := slices.BinarySearchFunc(o.refs, index,
+		func(v cluster.Value, index cluster.Index) int { return cmp.Compare(v.Index(), index) })
+	if ok {
+		v = o.refs[i]
+	}
+	return v, ok
 }
 
 // exclusive: a slot of a member runs one thing at a time.

@@ -21,7 +21,7 @@ type process struct {
 	id     int
 	name   cluster.MemberID
 	clock  clock
-	wall   wall
+	wall   time.Duration // by which the clock for people is wrong: it may jump, and nothing may depend on it
 	chance chance
 
 	up      bool
@@ -80,7 +80,7 @@ func (w *world) start(name cluster.MemberID) {
 	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[string]bool{},
 		kept: map[runID]bool{}}
 	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
-	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
+	p.wall = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())
 	ttl, hints, sessions := w.plan.ttl, w.plan.watches, w.plan.mode != Heartbeats
 	s := machine.Start{
@@ -92,7 +92,7 @@ func (w *world) start(name cluster.MemberID) {
 			Hints: member.Hints{Log: hints, Docs: hints, Ends: hints && sessions,
 				Vanish: hints && w.plan.mode == Leases},
 		},
-		Sessions: sessions, Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
+		Sessions: sessions, Now: p.now, Wall: p.people,
 	}
 	if w.plan.paced {
 		s.Longest = heartbeat.Slowest * ttl
@@ -242,6 +242,9 @@ func (p *process) now() protocol.Instant {
 	}
 	return p.clock.at(p.w.now)
 }
+
+// people is what its clock for people shows.
+func (p *process) people() time.Time { return time.Unix(1_700_000_000, p.w.now).Add(p.wall).UTC() }
 
 // joined tells whether the process takes part.
 func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.state.Phase()) }

@@ -87,28 +87,27 @@ func (p *process) begin(e supervisor.Start) {
 		slot: slotOf(e.Grant), count: e.Grant.Count, index: e.Grant.Index}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
-	switch r.kind {
-	case "finite":
+	switch {
+	case r.kind == "finite", e.Grant.ListedBy != "":
 		r.returns(p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), supervisor.Finished)
-	case "window":
-		r.windowed(e.Grant)
-	case "flaky":
+	case r.kind == "window":
+		r.nowAndThen(time.Second, 20*time.Second, func() { r.advance(p.state.Value()) })
+	case r.kind == "flaky":
 		r.returns(p.chance.between(int64(100*time.Millisecond), int64(20*time.Second)), supervisor.Failed)
 	}
-	p.act(r)
+	r.nowAndThen(10*time.Millisecond, p.w.plan.ttl, func() { p.w.oracle.acted(r) })
 }
 
-// act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Valid before
-// an effect.
-func (p *process) act(r *run) {
-	p.later(int64(10*time.Millisecond), int64(p.w.plan.ttl), func() {
+// nowAndThen lets the run do something that its lease allows, as a runner does that asks Valid before an effect.
+func (r *run) nowAndThen(shortest, longest time.Duration, do func()) {
+	r.p.later(int64(shortest), int64(longest), func() {
 		if r.over {
 			return
 		}
-		if !r.stopping && p.leased() {
-			p.w.oracle.acted(r)
+		if !r.stopping && r.p.leased() {
+			do()
 		}
-		p.act(r)
+		r.nowAndThen(shortest, longest, do)
 	})
 }
 
@@ -181,30 +180,8 @@ func (p *process) fail(r *run) {
 // windowSize is how many items a partitioner has outstanding.
 const windowSize = 4
 
-// windowed runs a partitioner, or one of its items.
-func (r *run) windowed(g *protocol.Grant) {
-	if g.ListedBy != "" {
-		r.returns(r.p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), supervisor.Finished)
-		return
-	}
-	r.lists()
-}
-
-// lists takes a step of the window now and then, by what its own member has applied, as a runner does. Its input is the
+// advance takes a step of a partitioner's window, by what its own member has applied, as a runner does. Its input is the
 // numbers. While all heals it lists no more, so that there is rest.
-func (r *run) lists() {
-	p := r.p
-	p.later(int64(time.Second), int64(20*time.Second), func() {
-		if r.over {
-			return
-		}
-		if !r.stopping && p.leased() {
-			r.advance(p.state.Value())
-		}
-		r.lists()
-	})
-}
-
 func (r *run) advance(v cluster.Value) {
 	p, ok := v.Partition(r.partition)
 	if !ok || p.Token != r.token {

@@ -70,7 +70,7 @@ func (w *world) hit(p *process, f Fault, r chance) {
 	case machine.ClockRate:
 		p.clock.setRate(w.now, r.between(-w.plan.rho, w.plan.rho))
 	case machine.WallJump:
-		p.wall.shift += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
+		p.wall += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
 	case machine.LeaveInOrder:
 		p.post(member.Stop{Reason: "told to"})
 	case machine.SecondStart:
@@ -272,7 +272,11 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 		}
 		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: spec})
 	case machine.Split:
-		for p := range w.oracle.ref.OwnedBy(w.someOwner(r)) {
+		members := slices.Collect(w.oracle.ref.Members())
+		if len(members) == 0 {
+			return false
+		}
+		for p := range w.oracle.ref.OwnedBy(pick(r, members).ID) {
 			if j, _, key := p.ID.Split(); j == "batch" && len(key) < 8 {
 				split := cluster.SplitPartition{Partition: p.ID, Token: p.Token,
 					Children: []cluster.Child{{Key: key + "a", Parents: []string{key}},
@@ -286,15 +290,4 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 		}
 	}
 	return false
-}
-
-func (w *world) someOwner(r chance) cluster.MemberID {
-	var ids []cluster.MemberID
-	for m := range w.oracle.ref.Members() {
-		ids = append(ids, m.ID)
-	}
-	if len(ids) == 0 {
-		return ""
-	}
-	return pick(r, ids)
 }

@@ -230,7 +230,7 @@ func (w *world) died(p *process) {
 		if w.healing || len(w.processes(alive)) >= w.plan.members {
 			return
 		}
-		if len(w.processes(func(p *process) bool { return p.name == name })) > 0 {
+		if w.lives(name) {
 			name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", name, w.starts)), machine.RestartOther
 		}
 		w.count(kind, machine.Cluster)
