@@ -118,8 +118,8 @@ type Rules struct {
 	Machine *machine.Machine
 	// Way is how a call is walked. The walk has few moves where it is right, and misses some where it is not.
 	Way func(Config, machine.Effect) Way
-	// Prompt tells whether a call of the way Quiet is answered at once; nil: each is.
-	Prompt func(Store, machine.State, machine.Effect) bool
+	// Prompt tells whether a call of the way Quiet is answered at once, by which documents exist; nil: each is.
+	Prompt func(exists func(key string) bool, s machine.State, e machine.Effect) bool
 	// Read is the event that brings entries of the log to a member; nil where the member reads none. Reads are under
 	// way all the time.
 	Read func(machine.State, store.Page) machine.Event
@@ -178,8 +178,3 @@ const (
 	Secret             // as Quiet; prompt while nobody can have heard of its document
 	Risky              // a write that may fail, be done twice, lose its answer, or be done after its sender has died
 )
-
-// Store is what calls see.
-type Store interface {
-	Exists(key string) bool
-}

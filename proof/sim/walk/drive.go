@@ -94,7 +94,11 @@ func (s *State) settle(i int) {
 
 // prompt tells whether a call is answered at once.
 func (s *State) prompt(m *member, e machine.Effect) bool {
-	return s.rules.Prompt == nil || s.rules.Prompt(s, m.state, e)
+	exists := func(key string) bool {
+		_, ok := s.docs.Find(key)
+		return ok
+	}
+	return s.rules.Prompt == nil || s.rules.Prompt(exists, m.state, e)
 }
 
 // deliver makes the call number k of member i, unless its answer tells nothing new: then it stays under way.

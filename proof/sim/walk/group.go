@@ -141,10 +141,10 @@ func (w *moves) group() {
 	for i, m := range w.s.members {
 		switch ev := w.s.beat(i); {
 		case m.answered():
-			w.add(fmt.Sprintf("%s hears the group: %s", name(i), w.s.said(m.inquiry.effect)),
+			w.add(fmt.Sprintf("%s hears the group: %s", name(i), machine.Short(m.inquiry.effect)),
 				func(s *State) { s.hearGroup(i) })
 		case ev != nil:
-			w.add(fmt.Sprintf("%s has a heartbeat: %s", name(i), w.s.said(ev)), func(s *State) { s.step(i, ev) })
+			w.add(fmt.Sprintf("%s has a heartbeat: %s", name(i), machine.Short(ev)), func(s *State) { s.step(i, ev) })
 		}
 	}
 	for _, t := range w.s.seats {

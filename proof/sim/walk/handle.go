@@ -125,7 +125,11 @@ func (h *handle) put(r model.Request, a *model.Answer) error {
 	if r.Session != nil {
 		d.Of.session = h.session(d.Key)
 	}
-	d.Version = s.next(d.Doc)
+	tail := store.Version("")
+	if ok {
+		tail = d.Version[1:] + "+"
+	}
+	d.Version = s.version(d.Key, tail)
 	if s.rules.Decode != nil {
 		d.Of.says = s.rules.Decode(d.Key, d.Value)
 	}
@@ -144,21 +148,12 @@ func (s *State) delete(d store.Doc) error {
 	return err
 }
 
-// next is the version that a document gets. Where versions are not ranked it begins with how often somebody was away,
-// so that a document which was renewed meanwhile differs; clocks stand still otherwise, so nobody renews.
-func (s *State) next(d store.Doc) store.Version {
-	first := store.Version(rune('0' + s.used[Suspicions]))
-	switch {
-	case s.rules.Decode != nil:
-		return s.unique(d.Key)
-	case d.Version == "":
-		return first
+// version is another one of a document. Where versions are not ranked it is how often somebody was away, and a tail of
+// the document's own: one that was renewed meanwhile differs. Clocks stand still otherwise, so nobody renews.
+func (s *State) version(key string, tail store.Version) store.Version {
+	if s.rules.Decode == nil {
+		return store.Version(rune('0'+s.used[Suspicions])) + tail
 	}
-	return first + d.Version[1:] + "+"
-}
-
-// unique is a version that no document has had.
-func (s *State) unique(key string) store.Version {
 	s.puts++
 	return store.Version(key + versionMark + strconv.FormatUint(s.puts, 10))
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/store"
 )
 
 // Model is the system that [check.Explore] walks.
@@ -174,14 +173,14 @@ func (w *moves) calls(i int) {
 			continue
 		}
 		if to := w.s.clone(); to.deliver(i, k) {
-			w.reach(fmt.Sprintf("%s has its call done: %s", name(i), w.s.said(e)), to)
+			w.reach(fmt.Sprintf("%s has its call done: %s", name(i), machine.Short(e)), to)
 		}
 	}
 }
 
 func (w *moves) risky(i, k int, e machine.Effect) {
 	w.done(string(name(i)), i, k, e, func(*State) {})
-	w.fault(Failures, fmt.Sprintf("a write of %s fails: %s", name(i), w.s.said(e)),
+	w.fault(Failures, fmt.Sprintf("a write of %s fails: %s", name(i), machine.Short(e)),
 		func(s *State) { s.write(i, k, model.Fails) })
 }
 
@@ -201,7 +200,7 @@ func (s *State) writeSecrets() {
 
 // done are the ways in which a write can be done.
 func (w *moves) done(who string, i, k int, e machine.Effect, first func(*State)) {
-	text := fmt.Sprintf("%s has its write done at entry %d: %s", who, w.s.head().Index(), w.s.said(e))
+	text := fmt.Sprintf("%s has its write done at entry %d: %s", who, w.s.head().Index(), machine.Short(e))
 	w.add(text, func(s *State) {
 		first(s)
 		s.write(i, k, model.Fine)
@@ -265,7 +264,7 @@ func (s *State) lose(i int, of owner) {
 	s.docs = slices.Clone(s.docs)
 	for k, d := range s.docs {
 		if s.live(d.Of.life) && s.rules.Heartbeat(d.Key) {
-			s.docs[k].Version = s.renewed(d)
+			s.docs[k].Version = s.version(d.Key, d.Version[1:])
 		}
 	}
 	for j, m := range s.members {
@@ -283,18 +282,10 @@ func (s *State) sleep(i int) {
 	}
 }
 
-// renewed is the version of a heartbeat that was renewed.
-func (s *State) renewed(d doc) store.Version {
-	if s.rules.Decode != nil {
-		return s.unique(d.Key)
-	}
-	return store.Version(rune('0'+s.used[Suspicions])) + d.Version[1:]
-}
-
 // lates are writes that nobody waits for any more.
 func (w *moves) lates() {
 	for k, o := range w.s.orphans {
-		w.add(fmt.Sprintf("the store does a late write at entry %d: %s", w.s.head().Index(), w.s.said(o.effect)),
+		w.add(fmt.Sprintf("the store does a late write at entry %d: %s", w.s.head().Index(), machine.Short(o.effect)),
 			func(s *State) {
 				s.orphans = slices.Delete(slices.Clone(s.orphans), k, k+1)
 				s.call(o.life, o.effect, model.Fine)
@@ -309,6 +300,3 @@ func (w *moves) expires() {
 			func(s *State) { s.vanish(d.Of) })
 	}
 }
-
-// said is what a call asks for, or what an answer says.
-func (s *State) said(x any) string { return machine.Short(x) }

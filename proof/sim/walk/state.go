@@ -224,12 +224,6 @@ func (s *State) reads(m *member) bool {
 // behind tells whether there is something in the log that a member has yet to read.
 func (s *State) behind(m *member) bool { return s.reads(m) && m.index() < s.head().Index() }
 
-// Exists implements [Store].
-func (s *State) Exists(key string) bool {
-	_, ok := s.docs.Find(key)
-	return ok
-}
-
 // live tells whether a process lives.
 func (s *State) live(l life) bool { return s.members[l.member].up && s.life(l.member) == l }
 

@@ -48,13 +48,13 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 }
 
 // prompt: a look at a heartbeat that is there, a list without gaps.
-func prompt(st walk.Store, s machine.State, e machine.Effect) bool {
+func prompt(exists func(key string) bool, s machine.State, e machine.Effect) bool {
 	if e, ok := e.(replica.CheckHeartbeat); ok {
-		return st.Exists(e.Key)
+		return exists(e.Key)
 	}
 	v := s.Value()
 	for m := range v.Members() {
-		if !st.Exists(m.Heartbeat) { // nobody is held here
+		if !exists(m.Heartbeat) { // nobody is held here
 			return false
 		}
 	}
