@@ -364,12 +364,6 @@ func (w *world) loseTail() bool {
 	return true
 }
 
-// agrees tells whether a value stands in the history that the log has now.
-func (o *oracle) agrees(v cluster.Value) bool {
-	now, ok := o.at(v.Index())
-	return ok && now.Chain() == v.Chain()
-}
-
 // takeBack undoes what an operator's fault has left: drained members work again.
 func (c *client) takeBack() {
 	var back []cluster.Command

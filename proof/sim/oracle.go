@@ -27,11 +27,11 @@ type oracle struct {
 	last  map[cluster.WriterID]repeats
 	held  map[heldLife]int64 // when a hold began, true time
 
-	moves             int64
-	overlap           int64 // longest time for which two owners ran that was excused
-	accepted, refused uint64
-	violation         *Violation
-	doomed            bool // the history was rewritten: members must end
+	moves     int64
+	overlap   int64  // longest time for which two owners ran that was excused
+	refused   uint64 // effects, by the resource
+	violation *Violation
+	doomed    bool // the history was rewritten: members must end
 	// tells is the entry that shows each of them by its chain that the history was rewritten; 0 where none does. It is
 	// the second one behind all that was lost: where indexes have gaps, the first one may follow an index that was
 	// never read.
@@ -62,6 +62,16 @@ func (o *oracle) part(id cluster.PartitionID) *part {
 type runID struct {
 	partition cluster.PartitionID
 	token     cluster.Token
+}
+
+// holdTime is for how long grants are kept for a member that announced its restart.
+const holdTime = time.Minute
+
+// heldLife is one life of a member. The incarnation alone is not enough: one epoch joins several members under one
+// index.
+type heldLife struct {
+	member      cluster.MemberID
+	incarnation cluster.Incarnation
 }
 
 // refsKept is more than any living member lags behind; one that lags further reads a snapshot, whose digest is checked
@@ -210,6 +220,12 @@ func (o *oracle) at(index cluster.Index) (v cluster.Value, ok bool) {
 	return v, ok
 }
 
+// agrees tells whether a value stands in the history that the log has now.
+func (o *oracle) agrees(v cluster.Value) bool {
+	now, ok := o.at(v.Index())
+	return ok && now.Chain() == v.Chain()
+}
+
 // exclusive: a slot of a member runs one thing at a time.
 func (o *oracle) exclusive(r *run) {
 	if r.slot == 0 || o.doomed {
@@ -253,6 +269,68 @@ func (o *oracle) started(r *run) {
 	p.runs = append(p.runs, r)
 }
 
+// together tells whether two shares were given out together: by one entry of the log or, where members claim them one
+// by one, as other parts of as many.
+func (o *oracle) together(a, b *run) bool {
+	if o.w.machine.Fold != nil {
+		return a.token == b.token
+	}
+	return a.partition == b.partition || a.count == b.count && a.index != b.index
+}
+
+// shared: no two runs of a task that is repartitioned have another number of shares. As everywhere, what is suspended
+// or ignores its cancel is excused.
+func (o *oracle) shared(r *run) {
+	if r.count == 0 || o.doomed {
+		return
+	}
+	job, task, _ := r.partition.Split()
+	for id, p := range o.parts { // order-free: one that is broken is enough
+		if j, t, _ := id.Split(); j != job || t != task {
+			continue
+		}
+		for _, other := range p.runs {
+			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.leased() {
+				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition,
+					r.p.name, r.count, id, other.p.name, other.count))
+			}
+		}
+	}
+}
+
+// paced: the runs of a type at once stay within its bound, and a run that failed is not begun again before its back-off
+// is over.
+func (o *oracle) paced(r *run) {
+	n := 0
+	for _, other := range r.p.runs {
+		if other.kind == r.kind && !other.over {
+			n++
+		}
+	}
+	if most, ok := maxRuns[r.kind]; ok && n >= most {
+		o.violate("max_runs", fmt.Sprintf("%s starts %s beside %d other runs of its type, of which there may be %d",
+			r.p.name, r.partition, n, most))
+	}
+	last := o.part(r.partition).failed
+	if last == nil || last.p != r.p || last.token != r.token || r.attempt == 0 {
+		return
+	}
+	if pause := time.Duration(o.w.now - last.ended); pause < shortestBackOff(r.attempt) {
+		o.violate("back-off", fmt.Sprintf("%s begins %s again %s after its failure number %d", r.p.name, r.partition,
+			pause, r.attempt))
+	}
+}
+
+// shortestBackOff is half of what the shortest definition asks for after so many failures, less what a clock may be
+// wrong: chance takes away up to half.
+func shortestBackOff(failures int64) time.Duration {
+	d := shortestRetry
+	for i := int64(1); i < failures && d < longestRetry; i++ {
+		d *= 2
+	}
+	return min(d, longestRetry) / 2 * 9 / 10
+}
+
 func (o *oracle) ended(r *run) {
 	r.over = true
 	o.w.note("%s ends %s under token %d", r.p.label(), r.partition, r.token)
@@ -277,7 +355,6 @@ func (o *oracle) acted(r *run) {
 		}
 		return
 	}
-	o.accepted++
 	p.act = r.token
 }
 

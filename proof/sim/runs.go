@@ -216,32 +216,3 @@ func (p *process) propose(what string, commands ...cluster.Command) {
 	c.asked[c.nextID] = &question{what: what, commands: commands, of: p, at: p.w.now}
 	p.post(member.Proposed{ID: c.nextID, Commands: commands})
 }
-
-// together tells whether two shares were given out together: by one entry of the log or, where members claim them one
-// by one, as other parts of as many.
-func (o *oracle) together(a, b *run) bool {
-	if o.w.machine.Fold != nil {
-		return a.token == b.token
-	}
-	return a.partition == b.partition || a.count == b.count && a.index != b.index
-}
-
-// shared: no two runs of a task that is repartitioned have another number of shares. As everywhere, what is suspended
-// or ignores its cancel is excused.
-func (o *oracle) shared(r *run) {
-	if r.count == 0 || o.doomed {
-		return
-	}
-	job, task, _ := r.partition.Split()
-	for id, p := range o.parts { // order-free: one that is broken is enough
-		if j, t, _ := id.Split(); j != job || t != task {
-			continue
-		}
-		for _, other := range p.runs {
-			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.leased() {
-				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition,
-					r.p.name, r.count, id, other.p.name, other.count))
-			}
-		}
-	}
-}

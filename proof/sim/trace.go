@@ -44,7 +44,6 @@ func (w *world) describe(x any) string {
 type Result struct {
 	Seed     uint64
 	Duration time.Duration // of virtual time, healing included
-	Members  int
 	TTL      time.Duration
 	Mode     StoreMode
 	Events   uint64 // steps of members
@@ -57,8 +56,7 @@ type Result struct {
 	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the
 	// former one was suspended, or ignored its cancel after it had lost its lease.
 	Overlap time.Duration
-	// Accepted and Refused count effects on a resource that is fenced by tokens.
-	Accepted, Refused uint64
+	Refused uint64 // effects on a resource that is fenced by tokens
 	// Digest is a hash of all that happened, with the text of every event and effect: equal configs, equal digests.
 	Digest    uint64
 	Violation *Violation
@@ -93,15 +91,14 @@ func (v *Violation) Error() string {
 }
 
 func newResult(w *world) Result {
-	return Result{Seed: w.conf.Seed, Members: w.plan.members, TTL: w.plan.ttl, Mode: w.plan.mode,
+	return Result{Seed: w.conf.Seed, TTL: w.plan.ttl, Mode: w.plan.mode,
 		Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}
 }
 
 func (w *world) finish() Result {
 	r := w.result
 	r.Duration, r.Events, r.Entries = time.Duration(w.now), w.events, w.oracle.ref.Applied()
-	r.Moves, r.Overlap, r.Accepted, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.accepted,
-		w.oracle.refused
+	r.Moves, r.Overlap, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.refused
 	r.Digest, r.Violation = binary.BigEndian.Uint64(w.digest.Sum(nil)), w.oracle.violation
 	return r
 }
