@@ -180,8 +180,8 @@ func (p *process) fail(r *run) {
 // windowSize is how many items a partitioner has outstanding.
 const windowSize = 4
 
-// advance takes a step of a partitioner's window, by what its own member has applied, as a runner does. Its input is the
-// numbers. While all heals it lists no more, so that there is rest.
+// advance takes a step of a partitioner's window, by what its own member has applied, as a runner does. Its input is
+// the numbers. While all heals it lists no more, so that there is rest.
 func (r *run) advance(v cluster.Value) {
 	p, ok := v.Partition(r.partition)
 	if !ok || p.Token != r.token {
