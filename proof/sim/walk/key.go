@@ -164,11 +164,42 @@ func (n *Names) All(b []byte, xs ...any) []byte {
 	return b
 }
 
+// Command appends what a command says. It, Entry and value are a good part of a walk: they do without reflection.
+func (n *Names) Command(b []byte, c cluster.Command) []byte {
+	switch c := c.(type) {
+	case cluster.PrepareJoin:
+		return n.mention(append(b, 1), string(c.Member)+c.Heartbeat, c.Replaces)
+	case cluster.AcceptJoin:
+		return n.mention(append(b, 2), string(c.Member)+string(c.By), c.Incarnation, c.ByIncarnation)
+	case cluster.AbortJoin:
+		return n.mention(append(b, 3), string(c.Member), c.Incarnation)
+	case cluster.LeaveCluster:
+		return n.mention(append(b, 4), string(c.Member), c.Incarnation)
+	case cluster.ConfirmMember:
+		return n.mention(append(b, 5), string(c.Member)+c.Heartbeat, c.Incarnation)
+	case cluster.Started:
+		return n.mention(append(b, 6), string(c.Partition), c.Token)
+	case cluster.Stopped:
+		return n.mention(append(b, 7), string(c.Partition), c.Token)
+	}
+	return n.Any(append(b, 8), c)
+}
+
+func (n *Names) mention(b []byte, what string, indexes ...cluster.Index) []byte {
+	b = append(append(b, what...), 0)
+	for _, i := range indexes {
+		b = binary.AppendUvarint(b, n.Index(i))
+	}
+	return b
+}
+
 // Entry appends what an entry says. What its writer had read matters where it lists all that it owns.
 func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
-	b = n.All(b, e.Writer, n.Seq(e.Writer, e.Seq))
-	b = n.Any(b, e.Commands, "PrepareJoin.Again", "LeaveCluster.Reason", "LeaveCluster.Hold", "LeaveCluster.Died")
+	b = append(append(b, e.Writer...), 0)
+	b = binary.AppendVarint(b, n.Seq(e.Writer, e.Seq))
+	b = append(b, byte(len(e.Commands)))
 	for _, c := range e.Commands {
+		b = n.Command(b, c)
 		if o, ok := c.(cluster.Own); ok && o.Full {
 			b = n.Any(b, e.BaseIndex)
 		}
@@ -185,10 +216,12 @@ func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
 // value appends the records that decide what a value does next. The job never changes.
 func (n *Names) value(b []byte, v *cluster.Value) []byte {
 	for m := range v.Members() {
-		b = n.All(b, m.ID, m.State, m.Heartbeat, m.Incarnation, m.Changed)
+		b = append(append(b, m.ID...), 1, byte(m.State))
+		b = n.mention(b, m.Heartbeat, m.Incarnation, m.Changed)
 	}
 	for p := range v.Partitions() {
-		b = n.All(b, p.Owner, p.State, p.Next, p.Token, p.NextToken)
+		b = append(append(b, p.Owner...), 2, byte(p.State))
+		b = n.mention(b, string(p.Next), p.Token, p.NextToken)
 	}
 	return b
 }
