@@ -45,16 +45,20 @@ func (o *checkOptions) addFlags(c *cobra.Command) {
 	f.StringVar(&o.protocol, "protocol", "replica", "the protocol to check")
 	f.IntVar(&o.bounds.Members, "members", 3, "members that start, 1 to 9")
 	f.IntVar(&o.bounds.Partitions, "partitions", 1, "partitions of the job, 1 to 9")
-	f.IntVar(&o.bounds.Crashes, "crashes", 0, "members that crash, between any two effects")
-	f.IntVar(&o.bounds.Restarts, "restarts", 0, "crashed members that start again")
-	f.IntVar(&o.bounds.Suspicions, "suspicions", 0, "live members that lose their heartbeat")
-	f.IntVar(&o.bounds.Duplicates, "duplicates", 0, "appends whose answer is lost, or that are done twice")
-	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
-	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
-	f.IntVar(&o.bounds.Forgets, "forgets", 0, "times that the group is forgotten while nobody is in it (sync)")
+	for k, usage := range [...]string{
+		walk.Crashes:    "members that crash, between any two effects",
+		walk.Restarts:   "crashed members that start again",
+		walk.Suspicions: "live members that lose their heartbeat",
+		walk.Duplicates: "appends whose answer is lost, or that are done twice",
+		walk.Failures:   "appends that the store does not do",
+		walk.Leaves:     "members that are asked to leave",
+		walk.Forgets:    "times that the group is forgotten while nobody is in it (sync)",
+		walk.Lines:      "lines between a process that lives and its guardian that are closed",
+	} {
+		f.IntVar(&o.bounds.Faults[k], walk.Fault(k).String(), 0, usage)
+	}
 	f.BoolVar(&o.bounds.Guardians, "guardians", false,
 		"each process has a guardian, which ends its session after its death (not sync)")
-	f.IntVar(&o.bounds.Lines, "lines", 0, "lines between a process that lives and its guardian that are closed")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
 	f.BoolVar(&o.bounds.Prompt, "prompt", true,
 		"members without an append under way read at once what is new: far fewer states")
@@ -98,35 +102,62 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 	if err := o.bounds.Handover.UnmarshalText([]byte(o.handover)); err != nil {
 		return err
 	}
-	if p.rules == nil {
-		return fmt.Errorf("no walk is known for the protocol %q\ntry: rotasim check --protocol replica", o.protocol)
-	}
 	debug.SetGCPercent(60) // much lives for long: it is memory that is short
 	if o.suite == "push" || o.suite == "guardian" {
 		debug.SetGCPercent(200) // 4 GiB are enough
 	}
 	if o.suite != "" {
-		return o.runSuite(p, out, progress)
+		walks, err := walksOf(p.Name, o.suite)
+		if err != nil {
+			return err
+		}
+		r, err := o.walkAll(p, walks, out, progress)
+		if err == nil && r.Walks < r.LeastWalks {
+			err = fmt.Errorf("%d of %d walks were complete", r.Walks, r.LeastWalks)
+		}
+		return err
 	}
 	if err := o.bounds.Check(); err != nil {
 		return err
 	}
-	if p.rules.Once && o.bounds.Restarts > 0 {
+	if p.rules.Once && o.bounds.Faults[walk.Restarts] > 0 {
 		return fmt.Errorf("restarts of %s are not walked: a walk has no clock\ntry: rotasim --protocol %s, which simulates them", o.protocol, o.protocol)
 	}
-	began := time.Now()
-	r := o.walk(p, progress)
-	fmt.Fprintln(out, o.bounds)
-	printViolations(out, r)
-	total := checkReport{LeastWalks: 1}
-	total.add(r)
-	return o.end(out, total, time.Since(began))
+	_, err = o.walkAll(p, []walk.Config{o.bounds}, out, progress)
+	return err
+}
+
+// walkAll walks several bounds one after the other, prints a row of a table for each, and the sum.
+func (o *checkOptions) walkAll(p protocol, walks []walk.Config, out, progress io.Writer) (checkReport, error) {
+	total, began := checkReport{LeastWalks: len(walks)}, time.Now()
+	fmt.Fprintln(out, "| bounds | states | depth | s |\n|---|---|---|---|")
+	for _, bounds := range walks {
+		start := time.Now()
+		r := o.walk(p, bounds, progress)
+		fmt.Fprintf(out, "| %s | %d | %d | %.1f |\n", bounds, r.States, r.Depth, time.Since(start).Seconds())
+		total.add(r)
+		printViolations(out, r)
+		if total.Violations > 0 {
+			break
+		}
+	}
+	total.Complete, total.Seconds = total.Walks == total.LeastWalks, time.Since(began).Seconds()
+	total.Digest = digestText(total.digest)
+	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s; digest %s\n", total.States, total.Depth, total.Complete,
+		total.Seconds, total.Digest)
+	if o.json {
+		printJSON(out, total)
+	}
+	if total.Violations > 0 {
+		return total, errBroken
+	}
+	return total, nil
 }
 
 // walk prints every now and then how far it is: a large walk takes minutes.
-func (o *checkOptions) walk(p protocol, progress io.Writer) check.Report {
+func (o *checkOptions) walk(p protocol, bounds walk.Config, progress io.Writer) check.Report {
 	began := time.Now()
-	return check.Explore(walk.New(p.rules, o.bounds),
+	return check.Explore(walk.New(p.rules, bounds),
 		check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
 			if took := time.Since(began); took > 20*time.Second {
 				fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting,
@@ -142,20 +173,6 @@ func printViolations(out io.Writer, r check.Report) {
 			fmt.Fprintf(out, "%4d  %s\n", i+1, move)
 		}
 	}
-}
-
-// end prints the sum of what was walked.
-func (o *checkOptions) end(out io.Writer, r checkReport, took time.Duration) error {
-	r.Complete, r.Seconds, r.Digest = r.Walks == r.LeastWalks, took.Seconds(), digestText(r.digest)
-	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s; digest %s\n", r.States, r.Depth, r.Complete, r.Seconds,
-		r.Digest)
-	if o.json {
-		printJSON(out, r)
-	}
-	if r.Violations > 0 {
-		return errBroken
-	}
-	return nil
 }
 
 // checkReport is the last line with --json.
@@ -180,30 +197,4 @@ func (c *checkReport) add(r check.Report) {
 	c.digest = c.digest*0x9E3779B97F4A7C15 ^ r.Digest
 	c.Depth = max(c.Depth, r.Depth)
 	c.Violations += len(r.Violations)
-}
-
-// runSuite walks several bounds one after the other and prints a row of a table for each. Each must be walked
-// completely.
-func (o *checkOptions) runSuite(p protocol, out, progress io.Writer) error {
-	suite, err := walksOf(p.Name, o.suite)
-	if err != nil {
-		return err
-	}
-	total, began := checkReport{LeastWalks: len(suite)}, time.Now()
-	fmt.Fprintln(out, "| bounds | states | depth | s |\n|---|---|---|---|")
-	for _, c := range suite {
-		o.bounds = c
-		start := time.Now()
-		r := o.walk(p, progress)
-		fmt.Fprintf(out, "| %s | %d | %d | %.1f |\n", c, r.States, r.Depth, time.Since(start).Seconds())
-		total.add(r)
-		if len(r.Violations) > 0 {
-			printViolations(out, r)
-			break
-		}
-	}
-	if err := o.end(out, total, time.Since(began)); err != nil || total.Walks == total.LeastWalks {
-		return err
-	}
-	return fmt.Errorf("%d of %d walks were complete", total.Walks, total.LeastWalks)
 }

@@ -26,7 +26,6 @@ type totals struct {
 	faults     map[machine.Kind]int
 	pairs      map[machine.Pair]int
 	gap        sim.Result // whose gap is nearest to its bound
-	longest    time.Duration
 	recovery   sim.Result
 	overlap    time.Duration
 	refused    uint64
@@ -50,7 +49,6 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	t.moves += r.Moves
 	t.refused += r.Refused
 	t.overlap = max(t.overlap, r.Overlap)
-	t.longest = max(t.longest, r.Gap)
 	if r.Seed-t.first < t.least {
 		t.digest += (r.Digest ^ r.Seed) * 0x9E3779B97F4A7C15
 	}
@@ -60,11 +58,10 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	for p, n := range r.Pairs {
 		t.pairs[p] += n
 	}
-	if nearer(r.Gap, r.GapBound, t.gap.Gap, t.gap.GapBound) || t.gap.GapBound == 0 {
+	if r.Gap.Nearer(t.gap.Gap) {
 		t.gap = r
 	}
-	if nearer(r.Recovery, r.RecoveryBound, t.recovery.Recovery, t.recovery.RecoveryBound) ||
-		t.recovery.RecoveryBound == 0 {
+	if r.Recovery.Nearer(t.recovery.Recovery) {
 		t.recovery = r
 	}
 	if took > t.slowest {
@@ -76,11 +73,6 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	if r.Violation != nil {
 		t.violations = append(t.violations, r.Violation)
 	}
-}
-
-// nearer reports whether a is nearer to its bound than b to its own.
-func nearer(a, aBound, b, bBound time.Duration) bool {
-	return a.Seconds()*bBound.Seconds() > b.Seconds()*aBound.Seconds()
 }
 
 func (t *totals) unreached() []string {
@@ -131,9 +123,8 @@ func (t *totals) print(out io.Writer, asJSON bool) {
 	for _, u := range unreached {
 		fmt.Fprintf(out, "\n  never: %s", u)
 	}
-	fmt.Fprintf(out, "\nnearest to its bound: without an owner for %s of %s (seed %d, TTL %s, %s), recovered after %s of %s (seed %d)\n",
-		t.gap.Gap.Round(time.Millisecond), t.gap.GapBound.Round(time.Millisecond), t.gap.Seed, t.gap.TTL, t.gap.Mode,
-		t.recovery.Recovery.Round(time.Millisecond), t.recovery.RecoveryBound.Round(time.Millisecond), t.recovery.Seed)
+	fmt.Fprintf(out, "\nnearest to its bound: without an owner for %s (seed %d, TTL %s, %s), recovered after %s (seed %d)\n",
+		t.gap.Gap, t.gap.Seed, t.gap.TTL, t.gap.Mode, t.recovery.Recovery, t.recovery.Seed)
 	fmt.Fprintf(out, "longest excused overlap %s (the former owner was suspended or ignored its cancel), %d effects refused by their token\n",
 		t.overlap.Round(time.Millisecond), t.refused)
 	fmt.Fprintf(out, "slowest seed %d: %s; digest %s\n", t.slowSeed, t.slowest.Round(time.Millisecond),
@@ -169,7 +160,7 @@ func (t *totals) printJSON(out io.Writer, unreached []string) {
 		Digest           string   `json:"digest"`
 	}{t.machine.Name, t.least, t.seeds, t.virtual.Hours(), t.events, t.faultCount(), len(t.faults), unreached,
 		violations,
-		t.gap.Gap.Milliseconds(), t.gap.GapBound.Milliseconds(), t.overlap.Milliseconds(), digestText(t.digest)})
+		t.gap.Gap.Took.Milliseconds(), t.gap.Gap.Bound.Milliseconds(), t.overlap.Milliseconds(), digestText(t.digest)})
 }
 
 func digestText(d uint64) string { return fmt.Sprintf("%016x", d) }

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/rota-run/rota/proof/sim/machine"
@@ -27,26 +26,26 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 	deadline := w.now + timeout
 	w.after(there, func() {
 		lost := p.cutOut || w.disk.away
-		if f.arrives() && (lost || w.now >= deadline) {
-			f = noRequest
+		if f.Arrives() && (lost || w.now >= deadline) {
+			f = model.NoRequest
 		}
-		if (f == fine || f == dirty) && (p.cutIn || w.now+back >= deadline) {
-			f = noReply
+		if (f == model.Fine || f == model.Dirty) && (p.cutIn || w.now+back >= deadline) {
+			f = model.NoReply
 		}
-		if !p.up && (f == noRequest || w.plan.mode == KernelLock) {
+		if !p.up && (f == model.NoRequest || w.plan.mode == KernelLock) {
 			return // what a process on this machine had not yet done it will not do
 		}
 		if c.Group {
 			p.callGroup(e, f, sent, back, deadline)
 			return
 		}
-		if kind == machine.TornCall && f == fine {
+		if kind == machine.TornCall && f == model.Fine {
 			p.tear(e, sent, back, timeout, deadline)
 			return
 		}
 		ev := p.make(e, f, sent) // a request that is on its way is done, also when its sender dies meanwhile
 		at := w.now + back
-		if f.silent() {
+		if f.Silent() {
 			at = max(deadline, w.now)
 		}
 		w.after(at-w.now, func() { p.answer(ev, sent) })
@@ -54,24 +53,28 @@ func (p *process) call(e machine.Effect, c machine.Call) {
 }
 
 // doom is the fate of a call, by chance and by what goes on for a while.
-func (p *process) doom(c machine.Call) (fate, machine.Kind) {
+func (p *process) doom(c machine.Call) (model.Fate, machine.Kind) {
 	w := p.w
-	f, kind := p.fateOf(c)
+	kind := p.takes(func(k machine.Kind) bool {
+		suits := w.machine.Info(k).Suits
+		return suits != nil && suits(c)
+	})
+	f := fates[kind]
 	if c.List && w.now < p.unlisted && !w.healing {
-		f = noRequest
+		f = model.NoRequest
 	}
 	if kind == machine.DirtyRead {
 		p.isolated = w.now + p.chance.between(int64(w.plan.ttl)/16, int64(w.plan.ttl))
 	}
-	if f == fine && w.now < p.isolated && !w.healing {
-		f = dirty
+	if f == model.Fine && w.now < p.isolated && !w.healing {
+		f = model.Dirty
 	}
 	return f, kind
 }
 
 // strain is what a fault makes of a call: its fate, and how long its request and its answer take.
-func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fate, there,
-	back int64) (fate, int64, int64) {
+func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f model.Fate, there,
+	back int64) (model.Fate, int64, int64) {
 	w := p.w
 	switch kind {
 	case machine.SlowCall:
@@ -81,8 +84,8 @@ func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fat
 		p.unlisted = w.now + there + back
 		w.after(there+back, func() { w.deafen(c.Whom) })
 	case machine.HalfCall:
-		if f = half; p.chance.oneIn(2) {
-			f = halfHeard
+		if f = model.Half; p.chance.oneIn(2) {
+			f = model.HalfHeard
 		} // a call of one request is answered at the last instant
 		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
 	case machine.CrashAfterWrite:
@@ -95,7 +98,7 @@ func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fat
 }
 
 // make lets the real caller make the call at this instant.
-func (p *process) make(e machine.Effect, f fate, sent protocol.Instant) machine.Event {
+func (p *process) make(e machine.Effect, f model.Fate, sent protocol.Instant) machine.Event {
 	p.handle.fate = f
 	p.sent = &sent
 	defer func() { p.sent = nil }()
@@ -117,27 +120,12 @@ func (p *process) delay() int64 {
 	return p.chance.between(int64(50*time.Microsecond), p.w.plan.slow*int64(time.Millisecond)/2)
 }
 
-// fateOf uses up the first armed fault that suits the call.
-func (p *process) fateOf(c machine.Call) (fate, machine.Kind) {
-	phase := p.state.Phase()
-	i := slices.IndexFunc(p.armed, func(a armed) bool {
-		suits := p.w.machine.Info(a.kind).Suits
-		return (a.phase == anyPhase || a.phase == phase) && suits != nil && suits(c)
-	})
-	if i < 0 {
-		return fine, ""
-	}
-	k := p.armed[i].kind
-	p.armed = slices.Delete(p.armed, i, i+1)
-	p.w.count(k, phase)
-	return fates[k], k
-}
-
 // fates are those of the kinds that are no more than one.
 // read-only: a table.
-var fates = map[machine.Kind]fate{
-	machine.LostRequest: noRequest, machine.LostReply: noReply, machine.Duplicate: twice, machine.LateWrite: later,
-	machine.FailedCall: fails, machine.StaleList: oldListing, machine.DirtyRead: dirty,
+var fates = map[machine.Kind]model.Fate{
+	machine.LostRequest: model.NoRequest, machine.LostReply: model.NoReply, machine.Duplicate: model.Twice,
+	machine.LateWrite: model.Later, machine.FailedCall: model.Fails, machine.StaleList: model.OldListing,
+	machine.DirtyRead: model.Dirty,
 }
 
 // Calls that are made in turns. Callers make a call in one go: it is made again from its beginning for each turn.
@@ -148,13 +136,13 @@ func (p *process) tear(e machine.Effect, sent protocol.Instant, back, timeout, d
 	t := &model.Turn{}
 	var part func()
 	part = func() {
-		f, at := fine, w.now+back
+		f, at := model.Fine, w.now+back
 		most := len(t.Answers) + int(pick(p.chance, []int64{1, 2, 5, 20, 60}))
 		if w.healing {
 			most = math.MaxInt
 		}
 		if p.cutOut || p.cutIn || w.disk.away || at >= deadline {
-			f, at, most = noReply, max(deadline, w.now), math.MaxInt
+			f, at, most = model.NoReply, max(deadline, w.now), math.MaxInt
 		}
 		t.Begin(most)
 		p.handle.Turn = t
@@ -179,7 +167,7 @@ type patient struct {
 }
 
 // callGroup makes a call to the group. It is answered at the latest at the deadline.
-func (p *process) callGroup(e machine.Effect, f fate, sent protocol.Instant, back, deadline int64) {
+func (p *process) callGroup(e machine.Effect, f model.Fate, sent protocol.Instant, back, deadline int64) {
 	w, q, next, over := p.w, &patient{p: p}, f, false
 	q.goOn = func() {
 		if over {
@@ -194,7 +182,7 @@ func (p *process) callGroup(e machine.Effect, f fate, sent protocol.Instant, bac
 		}
 		over = true
 		at := max(w.now, deadline) // its way back
-		if !f.silent() {
+		if !f.Silent() {
 			at = min(w.now+back, at)
 		}
 		w.after(at-w.now, func() { p.answer(ev, sent) })

@@ -49,7 +49,7 @@ func (d *disk) append(data []byte) uint64 {
 	rec := store.Record{Index: d.head, Data: data}
 	d.records = append(d.records, rec)
 	d.w.oracle.appended(rec)
-	d.w.logGrew()
+	d.w.tell("")
 	return d.head
 }
 
@@ -126,7 +126,36 @@ func (d *disk) delete(key string, v store.Version) error {
 func (d *disk) changed(key string) {
 	d.changes++
 	d.w.oracle.stored(key)
-	d.w.docChanged(key)
+	d.w.tell(key)
+}
+
+// isolated is a copy of the store that was cut off from the others and does not know it: it answers reads with what
+// was, and with writes that only it has and that were never acknowledged.
+type isolated struct {
+	docs   model.Docs[owner]    // as they were when it was cut off
+	writes map[string]store.Doc // that were never acknowledged
+}
+
+// isolate keeps what a copy shows that is cut off now.
+func (d *disk) isolate() {
+	d.older = isolated{docs: slices.Clone(d.docs), writes: map[string]store.Doc{}}
+}
+
+// strand lets a write that nobody acknowledges reach the isolated copy alone.
+func (d *disk) strand(doc store.Doc) {
+	old, _ := d.older.get(doc.Key)
+	if old.Version != doc.Version {
+		return // for this copy too somebody else was quicker
+	}
+	doc.Version = "isolated-" + doc.Version
+	d.older.writes[doc.Key] = doc
+}
+
+func (o isolated) get(key string) (store.Doc, error) {
+	if doc, ok := o.writes[key]; ok {
+		return doc, nil
+	}
+	return o.docs.Get(key)
 }
 
 // session is a session on the store's side.

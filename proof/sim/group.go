@@ -82,22 +82,22 @@ func (r *room) storm(d chance) {
 // request makes a request to the group under the call's fate.
 func (h *handle) request(c memory.GroupCall) (model.Answer, bool) {
 	r, f, q := h.d.room, h.fate, h.patient
-	h.fate = f.next()
+	h.fate = f.Next()
 	silent := func(memory.GroupAnswer) {}
 	unknown := model.Answer{Err: store.ErrUnknown}
 	switch {
-	case f == noRequest:
+	case f == model.NoRequest:
 		return unknown, true
-	case f == fails:
+	case f == model.Fails:
 		return model.Answer{Err: store.ErrUnavailable}, true
-	case f == later:
+	case f == model.Later:
 		w := h.d.w
 		w.after(w.chance.between(int64(time.Second), int64(2*time.Minute)), func() { r.ask(c, silent) })
 		return unknown, true
-	case f == noReply || q == nil: // the process ends, and waits for nothing
+	case f == model.NoReply || q == nil: // the process ends, and waits for nothing
 		r.ask(c, silent)
 		return unknown, true
-	case f == twice:
+	case f == model.Twice:
 		r.ask(c, silent)
 	}
 	return q.ask(c)

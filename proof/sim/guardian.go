@@ -15,7 +15,7 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is ward's, as in the real
+// guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is that of package guarding, as in the real
 // one.
 type guarded struct {
 	p        *process
@@ -30,10 +30,10 @@ type guarded struct {
 	doubled  bool        // what they ask of the store is done twice
 }
 
-// guardian is one child process. It decides by ward alone.
+// guardian is one child process. It decides by package guarding alone.
 type guardian struct {
 	of      *guarded
-	ward    guarding.State
+	knows   guarding.State
 	waiting bool // for what its duty needs
 }
 
@@ -54,7 +54,7 @@ func (g *guarded) begin() {
 	}
 	c := &guardian{of: g}
 	for _, h := range g.book.Held() {
-		c.ward = c.ward.Guard(h)
+		c.knows = c.knows.Guard(h)
 	}
 	g.line, g.children = c, append(g.children, c)
 }
@@ -67,7 +67,7 @@ func (g *guarded) Guard(k store.EndKey) {
 	book, h := g.book.Guard(k.Text)
 	g.book, g.numbers[k] = book, h.ID
 	if g.line != nil {
-		g.line.ward = g.line.ward.Guard(h)
+		g.line.knows = g.line.knows.Guard(h)
 		g.line.goOn()
 	}
 }
@@ -81,7 +81,7 @@ func (g *guarded) Release(k store.EndKey) {
 	delete(g.numbers, k)
 	g.book = g.book.Release(id)
 	if g.line != nil {
-		g.line.ward = g.line.ward.Release(id)
+		g.line.knows = g.line.knows.Release(id)
 	}
 }
 
@@ -102,7 +102,7 @@ func (g *guarded) cutOff() {
 	}
 	c := g.line
 	g.line = nil
-	c.ward = c.ward.LineClosed()
+	c.knows = c.knows.LineClosed()
 	c.goOn()
 	g.p.w.after(int64(restartPause), g.begin)
 }
@@ -110,7 +110,7 @@ func (g *guarded) cutOff() {
 // drop ends a guardian's process. A session that only its copy of the lock file kept is over.
 func (g *guarded) drop(c *guardian) {
 	g.children = slices.DeleteFunc(g.children, func(o *guardian) bool { return o == c })
-	c.ward = c.ward.Dismiss()
+	c.knows = c.knows.Dismiss()
 	if g.line == c {
 		g.line = nil
 		g.p.w.after(int64(restartPause), g.begin)
@@ -127,7 +127,7 @@ func (g *guarded) drop(c *guardian) {
 func (g *guarded) holds(s *session) bool {
 	key := strconv.Itoa(s.id)
 	return g != nil && slices.ContainsFunc(g.children, func(c *guardian) bool {
-		return slices.ContainsFunc(c.ward.Sessions(), func(h guarding.Held[string]) bool { return h.Key == key })
+		return slices.ContainsFunc(c.knows.Sessions(), func(h guarding.Held[string]) bool { return h.Key == key })
 	})
 }
 
@@ -165,9 +165,9 @@ func (g *guarded) died(runs []*run) {
 	}
 	g.late = cmp.Or(g.late, g.chance.between(int64(100*time.Microsecond), int64(20*time.Millisecond)))
 	for _, c := range slices.Clone(g.children) {
-		g.p.w.after(g.late, func() { c.ward = c.ward.LineClosed(); c.goOn() })
+		g.p.w.after(g.late, func() { c.knows = c.knows.LineClosed(); c.goOn() })
 		g.p.w.after(g.late+g.chance.between(-int64(100*time.Microsecond), int64(5*time.Millisecond)),
-			func() { c.ward = c.ward.ParentEnded(); c.goOn() })
+			func() { c.knows = c.knows.ParentEnded(); c.goOn() })
 	}
 }
 
@@ -182,7 +182,7 @@ func (g *guarded) endPrograms() {
 	g.programs = nil
 }
 
-// goOn does what the ward decides.
+// goOn does what package guarding decides.
 func (c *guardian) goOn() {
 	w := c.of.p.w
 	if c.waiting {
@@ -196,13 +196,13 @@ func (c *guardian) goOn() {
 			c.goOn()
 		})
 	}
-	switch c.ward.Next() {
+	switch c.knows.Next() {
 	case guarding.EndPrograms:
 		next(c.of.chance.between(int64(time.Millisecond), int64(100*time.Millisecond)), c.programs)
 	case guarding.EndSessions:
 		next(c.of.chance.between(int64(100*time.Microsecond), w.plan.slow*int64(time.Millisecond)), c.sessions)
 	case guarding.Hold:
-		next(heartbeat.Slowest*int64(w.plan.ttl), func() { c.ward = c.ward.Dismiss() })
+		next(heartbeat.Slowest*int64(w.plan.ttl), func() { c.knows = c.knows.Dismiss() })
 	case guarding.Over:
 		c.of.drop(c)
 	}
@@ -213,7 +213,7 @@ func (c *guardian) programs() {
 	if !c.of.stuck {
 		c.of.endPrograms()
 	}
-	c.ward = c.ward.ProgramsEnded(!c.of.stuck)
+	c.knows = c.knows.ProgramsEnded(!c.of.stuck)
 }
 
 // sessions asks the store to end those of the parent. What is not acknowledged is asked again.
@@ -222,19 +222,19 @@ func (c *guardian) sessions() {
 	if w.disk.away {
 		return
 	}
-	for _, h := range c.ward.Sessions() {
+	for _, h := range c.knows.Sessions() {
 		c.end(h.Key)
 		if c.of.doubled {
 			w.after(c.of.chance.between(int64(time.Second), int64(2*time.Minute)), func() { c.end(h.Key) })
 		}
-		c.ward = c.ward.Release(h.ID)
+		c.knows = c.knows.Release(h.ID)
 	}
 }
 
 // end is done by the store: it ends one session, and the oracle looks whose it was.
 func (c *guardian) end(key string) {
 	p, w := c.of.p, c.of.p.w
-	if len(w.processes(func(o *process) bool { return o.name == p.name })) > 0 {
+	if w.lives(p.name) {
 		w.count(machine.GuardianEarlier, machine.Cluster)
 	}
 	if id, ok := strings.CutPrefix(key, endsPlace); ok {
@@ -273,12 +273,8 @@ func (p *process) struck() {
 	}
 }
 
-// hitGuardian lets a fault happen to a member's guardian.
+// hitGuardian lets a fault happen to a member's guardian, which is told.
 func (p *process) hitGuardian(k machine.Kind, r chance) {
-	if p.guard == nil || p.guard.line == nil {
-		return
-	}
-	p.w.count(k, p.state.Phase())
 	switch k {
 	case machine.GuardianLate:
 		p.guard.late = r.between(int64(p.w.plan.ttl)/4, 3*int64(p.w.plan.ttl))

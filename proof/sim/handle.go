@@ -12,54 +12,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// fate is what becomes of a call.
-type fate uint8
-
-const (
-	fine       fate = iota
-	noRequest       // it never arrives
-	noReply         // it is done, nobody hears of it
-	twice           // it is done twice
-	later           // it is done after its caller has given up
-	fails           // the store says that nothing was done
-	oldListing      // it is answered with what was
-	dirty           // an isolated copy of the store answers it
-	half            // its first request is done, the next one reaches nobody
-	halfHeard       // its first request is answered, the answer to the next one is lost
-)
-
-// next is the fate of the call's next request.
-func (f fate) next() fate {
-	switch f {
-	case noRequest, half: // a caller that reaches nobody reaches nobody at its next try either
-		return noRequest
-	case halfHeard:
-		return noReply
-	case dirty:
-		return dirty
-	}
-	return fine
-}
-
-// arrives tells whether the call's first request is done like any other, if the way is open.
-func (f fate) arrives() bool { return f == fine || f == half || f == halfHeard || f == dirty }
-
-// silent tells whether the caller hears nothing before its time is over.
-func (f fate) silent() bool {
-	switch f {
-	case noRequest, noReply, later, half, halfHeard:
-		return true
-	}
-	return false
-}
-
 // handle is one process's connection to the store. A call is made at one instant; the world delays what leads to it and
 // its answer.
 type handle struct {
 	model.Handle
 	d       *disk
 	p       *process
-	fate    fate
+	fate    model.Fate
 	patient *patient // nil for a call that waits for nothing
 }
 
@@ -74,38 +33,27 @@ func newHandle(d *disk, p *process) *handle {
 // change makes one change under the call's fate, which is used up by it.
 func (h *handle) change(do func() error) error {
 	f := h.fate
-	h.fate = f.next()
-	if h.d.full && f.arrives() {
+	h.fate = f.Next()
+	if h.d.full && f.Arrives() {
 		return fmt.Errorf("no space left: %w", store.ErrUnavailable)
 	}
-	switch f {
-	case noRequest, dirty:
-		return store.ErrUnknown
-	case fails:
-		return store.ErrUnavailable
-	case noReply:
-		_ = do() // nobody hears of it
-		return store.ErrUnknown
-	case twice:
-		err := do()
-		_ = do()
-		return err
-	case later:
-		w := h.d.w
-		wait := w.chance.between(int64(time.Second), int64(2*time.Minute))
-		w.late = max(w.late, w.now+wait)
-		w.after(wait, func() { _ = do() })
-		return store.ErrUnknown
-	}
-	return do()
+	return f.Change(do, h.later)
+}
+
+// later does something after the caller has given up.
+func (h *handle) later(do func()) {
+	w := h.d.w
+	wait := w.chance.between(int64(time.Second), int64(2*time.Minute))
+	w.late = max(w.late, w.now+wait)
+	w.after(wait, do)
 }
 
 // ask tells whether a question is answered.
 func (h *handle) ask() error {
 	switch h.fate {
-	case noRequest, noReply:
+	case model.NoRequest, model.NoReply:
 		return context.DeadlineExceeded
-	case fails:
+	case model.Fails:
 		return store.ErrUnavailable
 	}
 	return nil
@@ -125,7 +73,7 @@ func (h *handle) Do(r model.Request) (a model.Answer, answered bool) {
 	case r.Kind == model.Put && s != nil && s.forsaken():
 		a.Err = store.ErrSession
 		return a, true
-	case r.Kind == model.Put && s == nil && h.fate == dirty:
+	case r.Kind == model.Put && s == nil && h.fate == model.Dirty:
 		h.d.strand(r.Doc)
 	}
 	a.Err = h.change(func() error { return h.write(r, s, &a) })
@@ -136,14 +84,14 @@ func (h *handle) read(r model.Request, a *model.Answer) {
 	switch r.Kind {
 	case model.Get:
 		get := h.d.docs.Get
-		if h.fate == dirty {
+		if h.fate == model.Dirty {
 			get = h.d.older.get
 		}
 		a.Doc, a.Err = get(r.Doc.Key)
 	case model.List:
 		list := h.d.docs.List
-		if h.fate == oldListing || h.fate == dirty {
-			list = h.d.older.list
+		if h.fate == model.OldListing || h.fate == model.Dirty {
+			list = h.d.older.docs.List // writes that are not acknowledged are in none
 		}
 		a.Docs = list(r.Doc.Key)
 	case model.Read:

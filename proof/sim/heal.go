@@ -50,8 +50,7 @@ func (w *world) heal() {
 		w.oracle.violate("G9", fmt.Sprintf("%s after the last fault: %s", bound, w.unserved()))
 		return
 	}
-	w.result.Recovery = time.Duration(w.now - began)
-	w.result.RecoveryBound = bound
+	w.result.Recovery = Timed{time.Duration(w.now - began), bound}
 	for _, check := range []func(){
 		w.shared, w.still, w.evened,
 		func() { w.probe(machine.Crash) }, func() { w.probe(machine.PauseLong) },
@@ -67,7 +66,7 @@ func (w *world) heal() {
 // still is the second half of G8: nothing moves without a cause.
 func (w *world) still() {
 	causes, tokens := w.causes(), w.steadyTokens()
-	w.until(w.now+2*int64(w.plan.ttl), func() bool { return false })
+	w.pass(2 * w.plan.ttl)
 	if w.broken() || w.causes() != causes {
 		return // a write that was late for minutes may still change who is there, and a partition that is done changes the load
 	}
@@ -163,7 +162,7 @@ func (w *world) runs(p cluster.Partition) bool {
 	if p.Attempts > 0 && len(w.processes(func(o *process) bool { return o.name == p.Owner && !o.paused })) > 0 {
 		return true
 	}
-	for _, r := range w.oracle.running[p.ID] {
+	for _, r := range w.oracle.part(p.ID).runs {
 		if r.token == p.Token && !r.p.paused && !r.stopping {
 			return true
 		}
@@ -196,7 +195,9 @@ func (w *world) probe(k machine.Kind) {
 	if !w.within(bound, gone, "G4", func() string { return fmt.Sprintf("%s of %s: %s", k, p.name, w.unserved()) }) {
 		return
 	}
-	w.result.gap(time.Duration(w.now-began), bound)
+	if gap := (Timed{time.Duration(w.now - began), bound}); gap.Nearer(w.result.Gap) {
+		w.result.Gap = gap
+	}
 	if p.up {
 		p.resume()
 	} else {
@@ -281,7 +282,7 @@ func (w *world) holdBound() time.Duration {
 // doom lets the store break its word, or a newer Rota write: members must stop, not differ in silence.
 func (w *world) doom() {
 	w.lift()
-	w.until(w.now+3*int64(w.plan.ttl), func() bool { return false })
+	w.pass(3 * w.plan.ttl)
 	if w.broken() {
 		return
 	}
@@ -294,7 +295,7 @@ func (w *world) doom() {
 	w.count(w.plan.ending, machine.Cluster)
 	for range 10 {
 		w.client.propose("configure", cluster.Configure{Retention: w.chance.between(10, 1000)})
-		w.until(w.now+int64(w.plan.ttl)/2, func() bool { return false })
+		w.pass(w.plan.ttl / 2)
 	}
 	w.oneHistory()
 }
@@ -344,7 +345,7 @@ func (w *world) loseTail() bool {
 	d.records = append(d.records[:0:0], d.records[:len(d.records)-n]...)
 	d.head = d.records[len(d.records)-1].Index
 	o.refs = o.refs[:len(o.refs)-n]
-	o.ref = o.refs[len(o.refs)-1].value
+	o.ref = o.refs[len(o.refs)-1]
 	// Where no more is written than was lost, a reader sees a log that ends too early; where more is, only the chain
 	// tells.
 	behind := 0
@@ -361,16 +362,6 @@ func (w *world) loseTail() bool {
 		}
 	}
 	return true
-}
-
-// agrees tells whether a value stands in the history that the log has now.
-func (o *oracle) agrees(v cluster.Value) bool {
-	for i := len(o.refs) - 1; i >= 0; i-- {
-		if o.refs[i].index == v.Index() {
-			return o.refs[i].chain == v.Chain()
-		}
-	}
-	return false
 }
 
 // takeBack undoes what an operator's fault has left: drained members work again.

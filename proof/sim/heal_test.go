@@ -104,7 +104,7 @@ func TestIsolatedCopy(t *testing.T) {
 	if err != nil || string(got.Value) != "never acknowledged" || got.Version == "1" || got.Version == "2" {
 		t.Errorf("got %v, %v, want the write that only the copy has", got, err)
 	}
-	if l := d.older.list(""); len(l) != 1 || string(l[0].Value) != "was" {
+	if l := d.older.docs.List(""); len(l) != 1 || string(l[0].Value) != "was" {
 		t.Errorf("listed %v, want what was", l)
 	}
 	d.isolate()
@@ -117,7 +117,7 @@ func TestIsolatedCopy(t *testing.T) {
 // second too early.
 func TestHoldsOfOneEpoch(t *testing.T) {
 	t.Parallel()
-	o := &oracle{w: &world{}, held: map[heldLife]int64{}}
+	o := &oracle{w: &world{disk: &disk{room: &room{}}}, held: map[heldLife]int64{}}
 	say := func(at time.Duration, c cluster.Command) {
 		e := cluster.Entry{Index: o.ref.Index() + 1, Writer: "w", Seq: uint64(o.ref.Index()) + 1,
 			Commands: []cluster.Command{c}}
@@ -126,7 +126,7 @@ func TestHoldsOfOneEpoch(t *testing.T) {
 			t.Fatalf("%v: %s", c, done.Results[0].Reason)
 		}
 		o.ref, o.w.now = next, int64(at)
-		o.holds(e, done)
+		o.said(nil, e, done)
 	}
 	named := func(id cluster.MemberID) cluster.EpochMember {
 		return cluster.EpochMember{Join: cluster.PrepareJoin{Member: id, Heartbeat: string(id)}}

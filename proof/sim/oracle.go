@@ -1,8 +1,12 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/sim/contract"
@@ -14,31 +18,45 @@ import (
 // oracle sees all and checks what was promised, after every event.
 type oracle struct {
 	w     *world
-	truth machine.Truth // of documents; nil where they mean nothing
-	ref   cluster.Value // what the store says, as its content is acknowledged
-	refs  []refAt       // the newest values, oldest first
+	truth machine.Truth   // of documents; nil where they mean nothing
+	ref   cluster.Value   // what the store says, as its content is acknowledged
+	refs  []cluster.Value // the newest values, by index
 
-	tokens  map[cluster.PartitionID]cluster.Token // the largest that each partition has been given, or is to get
-	owned   map[cluster.PartitionID]cluster.Token // the largest under which it had an owner
-	acts    map[cluster.PartitionID]cluster.Token // the largest under which its resource was changed
-	done    map[runID]bool                        // runs that really ended well
-	state   map[cluster.PartitionID]cluster.PartitionState
-	running map[cluster.PartitionID][]*run
-	last    map[cluster.WriterID]repeats
-	held    map[heldLife]int64           // when a hold began, true time
-	failed  map[cluster.PartitionID]*run // the newest run that failed
+	parts map[cluster.PartitionID]*part
+	done  map[runID]bool // runs that really ended well
+	last  map[cluster.WriterID]repeats
+	held  map[heldLife]int64 // when a hold began, true time
 
-	listings map[cluster.PartitionID]map[cluster.PartitionID]int // by partitioner: how often it has listed each item
-
-	moves             int64
-	overlap           int64 // longest time for which two owners ran that was excused
-	accepted, refused uint64
-	violation         *Violation
-	doomed            bool // the history was rewritten: members must end
+	moves     int64
+	overlap   int64  // longest time for which two owners ran that was excused
+	refused   uint64 // effects, by the resource
+	violation *Violation
+	doomed    bool // the history was rewritten: members must end
 	// tells is the entry that shows each of them by its chain that the history was rewritten; 0 where none does. It is
 	// the second one behind all that was lost: where indexes have gaps, the first one may follow an index that was
 	// never read.
 	tells cluster.Index
+}
+
+// part is what was seen of one partition.
+type part struct {
+	token  cluster.Token // the largest that it has been given, or is to get
+	owned  cluster.Token // the largest under which it had an owner
+	act    cluster.Token // the largest under which its resource was changed
+	state  cluster.PartitionState
+	runs   []*run                      // that have not ended
+	failed *run                        // the newest run that failed
+	listed map[cluster.PartitionID]int // how often it has listed each item, as a partitioner
+}
+
+// part finds what was seen of a partition.
+func (o *oracle) part(id cluster.PartitionID) *part {
+	p := o.parts[id]
+	if p == nil {
+		p = &part{}
+		o.parts[id] = p
+	}
+	return p
 }
 
 type runID struct {
@@ -46,11 +64,14 @@ type runID struct {
 	token     cluster.Token
 }
 
-type refAt struct {
-	index  cluster.Index
-	chain  cluster.Hash
-	digest cluster.Hash
-	value  cluster.Value
+// holdTime is for how long grants are kept for a member that announced its restart.
+const holdTime = time.Minute
+
+// heldLife is one life of a member. The incarnation alone is not enough: one epoch joins several members under one
+// index.
+type heldLife struct {
+	member      cluster.MemberID
+	incarnation cluster.Incarnation
 }
 
 // refsKept is more than any living member lags behind; one that lags further reads a snapshot, whose digest is checked
@@ -58,12 +79,8 @@ type refAt struct {
 const refsKept = 4096
 
 func newOracle(w *world) *oracle {
-	o := &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, owned: map[cluster.PartitionID]cluster.Token{},
-		acts: map[cluster.PartitionID]cluster.Token{},
-		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{},
-		running: map[cluster.PartitionID][]*run{},
-		last:    map[cluster.WriterID]repeats{}, held: map[heldLife]int64{}, failed: map[cluster.PartitionID]*run{},
-		listings: map[cluster.PartitionID]map[cluster.PartitionID]int{}}
+	o := &oracle{w: w, parts: map[cluster.PartitionID]*part{}, done: map[runID]bool{},
+		last: map[cluster.WriterID]repeats{}, held: map[heldLife]int64{}}
 	if w.machine.Truth != nil {
 		o.truth = w.machine.Truth()
 	}
@@ -107,10 +124,10 @@ func (o *oracle) took(c machine.Change) {
 		o.apply(&before, *c.Entry, c.Done)
 	}
 	if o.truth == nil { // else no member has a value of the same index
-		o.refs = append(o.refs, refAt{o.ref.Index(), o.ref.Chain(), o.ref.Digest(), o.ref})
+		o.refs = append(o.refs, o.ref)
 	}
 	if len(o.refs) > 2*refsKept {
-		o.refs = append([]refAt(nil), o.refs[refsKept:]...)
+		o.refs = slices.Clone(o.refs[refsKept:])
 	}
 	o.grants()
 }
@@ -123,10 +140,8 @@ func (o *oracle) apply(before *cluster.Value, e cluster.Entry, done cluster.Appl
 	if e.Writer == poisoner && (done.Foreign == "" || o.ref.Digest() != before.Digest()) {
 		o.violate("G1", fmt.Sprintf("entry %d, of another history, counts: %+v", e.Index, done))
 	}
-	o.said(e, done)
-	o.windows(e, *before, done)
+	o.said(before, e, done)
 	o.again(e)
-	o.holds(e, done)
 	o.w.client.applied(e, done)
 }
 
@@ -159,27 +174,28 @@ func (o *oracle) grants() {
 		return
 	}
 	for p := range o.ref.Partitions() {
+		seen := o.part(p.ID)
 		for _, t := range []cluster.Token{p.Token, p.NextToken} {
-			switch last := o.tokens[p.ID]; {
-			case t > last:
-				o.tokens[p.ID] = t
+			switch {
+			case t > seen.token:
+				seen.token = t
 				o.moves++
-			case t != 0 && t < last && t != p.Token:
-				o.violate("G1", fmt.Sprintf("%s was given token %d after token %d", p.ID, t, last))
+			case t != 0 && t < seen.token && t != p.Token:
+				o.violate("G1", fmt.Sprintf("%s was given token %d after token %d", p.ID, t, seen.token))
 			}
 		}
 		if p.Owner != "" && !p.Offered {
-			if last := o.owned[p.ID]; p.Token < last {
+			if p.Token < seen.owned {
 				o.violate("G1", fmt.Sprintf("%s belongs to %s under token %d, after token %d", p.ID, p.Owner, p.Token,
-					last))
+					seen.owned))
 			}
-			o.owned[p.ID] = p.Token
+			seen.owned = p.Token
 		}
-		if p.State == cluster.PartitionFinished && o.state[p.ID] != p.State && !o.done[runID{p.ID, p.Token}] {
+		if p.State == cluster.PartitionFinished && seen.state != p.State && !o.done[runID{p.ID, p.Token}] {
 			o.violate("G6", fmt.Sprintf("%s counts as done under token %d, but no run under it ended well", p.ID,
 				p.Token))
 		}
-		o.state[p.ID] = p.State
+		seen.state = p.State
 	}
 }
 
@@ -188,13 +204,26 @@ func (o *oracle) applied(p *process, v cluster.Value) {
 	if o.doomed || v.Chain() == 0 { // it is an excerpt
 		return
 	}
-	for i := len(o.refs) - 1; i >= 0 && o.refs[i].index >= v.Index(); i-- {
-		r := o.refs[i]
-		if r.index == v.Index() && (r.chain != v.Chain() || r.digest != v.Digest()) {
-			o.violate("G7", fmt.Sprintf("%s has another value at index %d: digest %s, chain %s, not %s, %s",
-				p.name, r.index, v.Digest(), v.Chain(), r.digest, r.chain))
-		}
+	if r, ok := o.at(v.Index()); ok && (r.Chain() != v.Chain() || r.Digest() != v.Digest()) {
+		o.violate("G7", fmt.Sprintf("%s has another value at index %d: digest %s, chain %s, not %s, %s",
+			p.name, r.Index(), v.Digest(), v.Chain(), r.Digest(), r.Chain()))
 	}
+}
+
+// at is the value of an index in the history that the log has now, if it is kept.
+func (o *oracle) at(index cluster.Index) (v cluster.Value, ok bool) {
+	i, ok := slices.BinarySearchFunc(o.refs, index,
+		func(v cluster.Value, index cluster.Index) int { return cmp.Compare(v.Index(), index) })
+	if ok {
+		v = o.refs[i]
+	}
+	return v, ok
+}
+
+// agrees tells whether a value stands in the history that the log has now.
+func (o *oracle) agrees(v cluster.Value) bool {
+	now, ok := o.at(v.Index())
+	return ok && now.Chain() == v.Chain()
 }
 
 // exclusive: a slot of a member runs one thing at a time.
@@ -220,7 +249,8 @@ func (o *oracle) started(r *run) {
 		o.violate("G6", fmt.Sprintf("%s begins %s again under token %d, under which it was done there", r.p.name,
 			r.partition, r.token))
 	}
-	for _, other := range o.running[r.partition] {
+	p := o.part(r.partition)
+	for _, other := range p.runs {
 		if other.p == r.p {
 			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d",
 				r.partition, r.p.name, r.token, other.token))
@@ -232,43 +262,100 @@ func (o *oracle) started(r *run) {
 		if !other.p.paused && other.p.leased() {
 			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs on %s under token %d, whose lease is valid for another %s",
 				r.partition, r.p.name, r.token, other.p.name, other.token,
-				other.p.lease.Sub(other.p.clock.at(o.w.now))))
+				other.p.taken.ValidUntil.Sub(other.p.clock.at(o.w.now))))
 		}
 	}
 	o.w.note("%s starts %s under token %d", r.p.label(), r.partition, r.token)
-	o.running[r.partition] = append(o.running[r.partition], r)
+	p.runs = append(p.runs, r)
+}
+
+// together tells whether two shares were given out together: by one entry of the log or, where members claim them one
+// by one, as other parts of as many.
+func (o *oracle) together(a, b *run) bool {
+	if o.w.machine.Fold != nil {
+		return a.token == b.token
+	}
+	return a.partition == b.partition || a.count == b.count && a.index != b.index
+}
+
+// shared: no two runs of a task that is repartitioned have another number of shares. As everywhere, what is suspended
+// or ignores its cancel is excused.
+func (o *oracle) shared(r *run) {
+	if r.count == 0 || o.doomed {
+		return
+	}
+	job, task, _ := r.partition.Split()
+	for id, p := range o.parts { // order-free: one that is broken is enough
+		if j, t, _ := id.Split(); j != job || t != task {
+			continue
+		}
+		for _, other := range p.runs {
+			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.leased() {
+				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition,
+					r.p.name, r.count, id, other.p.name, other.count))
+			}
+		}
+	}
+}
+
+// paced: the runs of a type at once stay within its bound, and a run that failed is not begun again before its back-off
+// is over.
+func (o *oracle) paced(r *run) {
+	n := 0
+	for _, other := range r.p.runs {
+		if other.kind == r.kind && !other.over {
+			n++
+		}
+	}
+	if most, ok := maxRuns[r.kind]; ok && n >= most {
+		o.violate("max_runs", fmt.Sprintf("%s starts %s beside %d other runs of its type, of which there may be %d",
+			r.p.name, r.partition, n, most))
+	}
+	last := o.part(r.partition).failed
+	if last == nil || last.p != r.p || last.token != r.token || r.attempt == 0 {
+		return
+	}
+	if pause := time.Duration(o.w.now - last.ended); pause < shortestBackOff(r.attempt) {
+		o.violate("back-off", fmt.Sprintf("%s begins %s again %s after its failure number %d", r.p.name, r.partition,
+			pause, r.attempt))
+	}
+}
+
+// shortestBackOff is half of what the shortest definition asks for after so many failures, less what a clock may be
+// wrong: chance takes away up to half.
+func shortestBackOff(failures int64) time.Duration {
+	d := shortestRetry
+	for i := int64(1); i < failures && d < longestRetry; i++ {
+		d *= 2
+	}
+	return min(d, longestRetry) / 2 * 9 / 10
 }
 
 func (o *oracle) ended(r *run) {
 	r.over = true
 	o.w.note("%s ends %s under token %d", r.p.label(), r.partition, r.token)
-	rest := o.running[r.partition][:0]
-	for _, x := range o.running[r.partition] {
-		if x == r {
-			continue
-		}
-		rest = append(rest, x)
+	p := o.part(r.partition)
+	p.runs = slices.DeleteFunc(p.runs, func(x *run) bool { return x == r })
+	for _, x := range p.runs {
 		if x.p != r.p && x.handover == cluster.HandoverAtMostOne {
 			o.overlap = max(o.overlap, o.w.now-max(x.began, r.began))
 		}
 	}
-	o.running[r.partition] = rest
 }
-
-func (o *oracle) finished(r *run) { o.done[runID{r.partition, r.token}] = true }
 
 // acted is G3 as the resource sees it: it refuses smaller tokens. A member that holds a lease is never refused under
 // at-most-one, for then somebody else has begun while it had a right to act.
 func (o *oracle) acted(r *run) {
-	if last := o.acts[r.partition]; r.token < last {
+	p := o.part(r.partition)
+	if r.token < p.act {
 		o.refused++
 		if r.handover == cluster.HandoverAtMostOne && !o.doomed {
-			o.violate("G3", fmt.Sprintf("%s acted on %s under token %d, under a valid lease, after an act under token %d", r.p.name, r.partition, r.token, last))
+			o.violate("G3", fmt.Sprintf("%s acted on %s under token %d, under a valid lease, after an act under token %d",
+				r.p.name, r.partition, r.token, p.act))
 		}
 		return
 	}
-	o.accepted++
-	o.acts[r.partition] = r.token
+	p.act = r.token
 }
 
 // halted: a member may end itself only where the history was rewritten or is of a newer format, or its name is taken.
@@ -280,26 +367,61 @@ func (o *oracle) halted(p *process, err error) {
 	o.violate("G9", fmt.Sprintf("%s ended itself: %v", p.name, err))
 }
 
-// said holds what members say against what is so: what has stopped under a token does not run under it, and no more
-// starts of the group are counted than there were.
-func (o *oracle) said(e cluster.Entry, done cluster.Applied) {
+// said holds what members say in an entry against what is so.
+func (o *oracle) said(before *cluster.Value, e cluster.Entry, done cluster.Applied) {
 	for i, c := range e.Commands {
-		if done.Duplicate || !done.Results[i].Accepted {
+		if !done.Results[i].Accepted {
 			continue
 		}
 		switch c := c.(type) {
-		case cluster.Stopped:
-			for _, r := range o.running[c.Partition] {
+		case cluster.Stopped: // what has stopped under a token does not run under it
+			for _, r := range o.part(c.Partition).runs {
 				if r.token == c.Token {
 					o.violate("G2", fmt.Sprintf("entry %d: %s has stopped under token %d, and it runs on %s", e.Index,
 						c.Partition, c.Token, r.p.name))
 				}
 			}
-		case cluster.Epoch:
+		case cluster.Epoch: // no more starts of the group are counted than there were
 			if n := o.w.disk.room.forgotten; c.Start > 1+n {
 				o.violate("G1", fmt.Sprintf("entry %d: %v counts start %d of the group, which was forgotten %d times",
 					e.Index, c, c.Start, n))
 			}
+		case cluster.AdvanceWindow:
+			o.window(before, c)
+		case cluster.LeaveCluster:
+			if m, ok := o.ref.Member(c.Member); ok && m.State == cluster.MemberHeld {
+				o.held[heldLife{m.ID, m.Incarnation}] = o.w.now
+			}
+		case cluster.ReleaseHold: // what is held for a member is not given away before its time, by any clock
+			began, ok := o.held[heldLife{c.Member, c.Incarnation}]
+			if early := int64(holdTime) * 1000 / (1000 + o.w.plan.rho); ok && o.w.now-began < early {
+				o.violate("G8", fmt.Sprintf("what is held for %s was given away after %s", c.Member,
+					time.Duration(o.w.now-began)))
+			}
+		}
+	}
+}
+
+// window: each number is listed once, and goes after a run of it has really ended well.
+func (o *oracle) window(before *cluster.Value, c cluster.AdvanceWindow) {
+	job, task, key := c.Partition.Split()
+	p := o.part(c.Partition)
+	if c.Step == 0 { // the first of a life of the job
+		p.listed = map[cluster.PartitionID]int{}
+	}
+	for _, it := range c.Items {
+		id := cluster.NewPartitionID(job, task, it.Key)
+		if p.listed[id]++; p.listed[id] > 1 {
+			o.violate("G6", fmt.Sprintf("%s has listed %s twice", key, id))
+		}
+	}
+	if next, _ := strconv.Atoi(string(c.Cursor)); next != len(p.listed) {
+		o.violate("G5", fmt.Sprintf("%s is at %d and has listed %d", c.Partition, next, len(p.listed)))
+	}
+	for _, k := range c.Done {
+		if p, _ := before.Partition(cluster.NewPartitionID(job, task, k)); !o.done[runID{p.ID, p.Token}] {
+			o.violate("G6", fmt.Sprintf("%s was taken out under token %d, and no run under it has ended well", p.ID,
+				p.Token))
 		}
 	}
 }

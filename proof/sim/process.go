@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -20,7 +21,7 @@ type process struct {
 	id     int
 	name   cluster.MemberID
 	clock  clock
-	wall   wall
+	wall   time.Duration // by which the clock for people is wrong: it may jump, and nothing may depend on it
 	chance chance
 
 	up      bool
@@ -46,14 +47,13 @@ type process struct {
 	guard      *guarded // nil for none
 	super      *supervisor.State
 	assignment protocol.Assignment
-	told       bool              // an assignment waits for the supervisor
-	assigned   []*protocol.Grant // of the assignment that the supervisor has
-	slowWork   int64             // until then the supervisor hears late: see SlowWork
-	unlisted   int64             // until then no list is answered: see LateLook
-	isolated   int64             // until then an isolated copy of the store answers its calls: see DirtyRead
-	kept       map[runID]bool    // runs that ended well under a grant that the supervisor had
+	told       bool                // an assignment waits for the supervisor
+	taken      protocol.Assignment // that the supervisor has
+	slowWork   int64               // until then the supervisor hears late: see SlowWork
+	unlisted   int64               // until then no list is answered: see LateLook
+	isolated   int64               // until then an isolated copy of the store answers its calls: see DirtyRead
+	kept       map[runID]bool      // runs that ended well under a grant that the supervisor had
 	ticks      uint64
-	lease      protocol.Instant
 	runs       []*run // in the order in which they began
 
 	halted error
@@ -80,15 +80,19 @@ func (w *world) start(name cluster.MemberID) {
 	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[string]bool{},
 		kept: map[runID]bool{}}
 	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
-	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
+	p.wall = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())
-	ttl := w.plan.ttl
+	ttl, hints, sessions := w.plan.ttl, w.plan.watches, w.plan.mode != Heartbeats
 	s := machine.Start{
-		Join: cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4),
-			Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
-		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: w.poll(), Hold: holdTime, SnapshotEvery: w.plan.snap,
-		Hints: w.plan.watches, Sessions: w.plan.mode != Heartbeats, Expire: w.plan.mode == Leases,
-		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
+		Params: member.Params{
+			Member: name, Join: cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4),
+				Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
+			Nonce: nonce, Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: ttl / 20}, Poll: w.poll(), Hold: holdTime,
+			SnapshotEvery: w.plan.snap,
+			Hints: member.Hints{Log: hints, Docs: hints, Ends: hints && sessions,
+				Vanish: hints && w.plan.mode == Leases},
+		},
+		Sessions: sessions, Now: p.now, Wall: p.people,
 	}
 	if w.plan.paced {
 		s.Longest = heartbeat.Slowest * ttl
@@ -239,14 +243,17 @@ func (p *process) now() protocol.Instant {
 	return p.clock.at(p.w.now)
 }
 
+// people is what its clock for people shows.
+func (p *process) people() time.Time { return time.Unix(1_700_000_000, p.w.now).Add(p.wall).UTC() }
+
 // joined tells whether the process takes part.
 func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.state.Phase()) }
 
 // end is the end in order: what the shell does after its loop.
 func (p *process) end() {
-	p.handle.fate = fine
+	p.handle.fate = model.Fine
 	if p.cutOut || p.w.disk.away {
-		p.handle.fate = noRequest
+		p.handle.fate = model.NoRequest
 	}
 	p.caller.Close(context.Background())
 	p.guard.left()
@@ -301,4 +308,4 @@ func (p *process) resume() {
 }
 
 // leased tells whether the process, if it looked, would find its lease valid now.
-func (p *process) leased() bool { return p.clock.at(p.w.now) < p.lease }
+func (p *process) leased() bool { return p.clock.at(p.w.now) < p.taken.ValidUntil }

@@ -4,7 +4,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota/protocol"
 )
@@ -81,13 +80,6 @@ func (c *clock) when(t protocol.Instant) int64 {
 
 func (c *clock) setRate(trueTime, rate int64) {
 	c.local, c.base, c.rate = int64(c.at(trueTime)), trueTime, rate
-}
-
-// wall is the clock for people; it may jump, and nothing may depend on it.
-type wall struct{ shift time.Duration }
-
-func (w *wall) at(trueTime int64) time.Time {
-	return time.Unix(1_700_000_000, trueTime).Add(w.shift).UTC()
 }
 
 // chance is one stream of randomness. Streams are independent: what one member draws does not change what another one

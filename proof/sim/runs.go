@@ -57,8 +57,7 @@ func (p *process) assign(a protocol.Assignment) {
 	}
 	p.later(1, longest, func() {
 		p.told = false
-		p.lease = p.assignment.ValidUntil
-		p.assigned = p.assignment.Grants
+		p.taken = p.assignment
 		p.supervise(supervisor.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
 	})
 }
@@ -88,28 +87,27 @@ func (p *process) begin(e supervisor.Start) {
 		slot: slotOf(e.Grant), count: e.Grant.Count, index: e.Grant.Index}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
-	switch r.kind {
-	case "finite":
+	switch {
+	case r.kind == "finite", e.Grant.ListedBy != "":
 		r.returns(p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), supervisor.Finished)
-	case "window":
-		r.windowed(e.Grant)
-	case "flaky":
+	case r.kind == "window":
+		r.nowAndThen(time.Second, 20*time.Second, func() { r.advance(p.state.Value()) })
+	case r.kind == "flaky":
 		r.returns(p.chance.between(int64(100*time.Millisecond), int64(20*time.Second)), supervisor.Failed)
 	}
-	p.act(r)
+	r.nowAndThen(10*time.Millisecond, p.w.plan.ttl, func() { p.w.oracle.acted(r) })
 }
 
-// act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Valid before
-// an effect.
-func (p *process) act(r *run) {
-	p.later(int64(10*time.Millisecond), int64(p.w.plan.ttl), func() {
+// nowAndThen lets the run do something that its lease allows, as a runner does that asks Valid before an effect.
+func (r *run) nowAndThen(shortest, longest time.Duration, do func()) {
+	r.p.later(int64(shortest), int64(longest), func() {
 		if r.over {
 			return
 		}
-		if !r.stopping && p.leased() {
-			p.w.oracle.acted(r)
+		if !r.stopping && r.p.leased() {
+			do()
 		}
-		p.act(r)
+		r.nowAndThen(shortest, longest, do)
 	})
 }
 
@@ -149,12 +147,12 @@ func (p *process) exit(r *run, o supervisor.Outcome) {
 	r.over = true
 	p.runs = slices.DeleteFunc(p.runs, func(x *run) bool { return x == r })
 	p.w.oracle.ended(r)
-	if o == supervisor.Failed {
+	switch o {
+	case supervisor.Failed:
 		r.ended = p.w.now
-		p.w.oracle.failed[r.partition] = r
-	}
-	if o == supervisor.Finished {
-		p.w.oracle.finished(r)
+		p.w.oracle.part(r.partition).failed = r
+	case supervisor.Finished:
+		p.w.oracle.done[runID{r.partition, r.token}] = true
 	}
 	ran := time.Duration(p.w.now - r.began)
 	p.later(1, int64(time.Millisecond), func() {
@@ -168,12 +166,11 @@ func (p *process) exit(r *run, o supervisor.Outcome) {
 
 // given tells whether the supervisor has the run's grant.
 func (p *process) given(r *run) bool {
-	return slices.ContainsFunc(p.assigned, func(g *protocol.Grant) bool {
-		return g.Partition == r.partition && g.Token == r.token
-	})
+	return slices.ContainsFunc(p.taken.Grants,
+		func(g *protocol.Grant) bool { return g.Partition == r.partition && g.Token == r.token })
 }
 
-// cut short: a fault ends a run with an error, as a panic does.
+// fail cuts a run short: a fault ends a run with an error, as a panic does.
 func (p *process) fail(r *run) {
 	if !r.over && !r.stopping {
 		p.exit(r, supervisor.Failed)
@@ -183,30 +180,8 @@ func (p *process) fail(r *run) {
 // windowSize is how many items a partitioner has outstanding.
 const windowSize = 4
 
-// windowed runs a partitioner, or one of its items.
-func (r *run) windowed(g *protocol.Grant) {
-	if g.ListedBy != "" {
-		r.returns(r.p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), supervisor.Finished)
-		return
-	}
-	r.lists()
-}
-
-// lists takes a step of the window now and then, by what its own member has applied, as a runner does. Its input is the
-// numbers. While all heals it lists no more, so that there is rest.
-func (r *run) lists() {
-	p := r.p
-	p.later(int64(time.Second), int64(20*time.Second), func() {
-		if r.over {
-			return
-		}
-		if !r.stopping && p.leased() {
-			r.advance(p.state.Value())
-		}
-		r.lists()
-	})
-}
-
+// advance takes a step of a partitioner's window, by what its own member has applied, as a runner does. Its input is
+// the numbers. While all heals it lists no more, so that there is rest.
 func (r *run) advance(v cluster.Value) {
 	p, ok := v.Partition(r.partition)
 	if !ok || p.Token != r.token {
@@ -240,64 +215,4 @@ func (p *process) propose(what string, commands ...cluster.Command) {
 	c.nextID++
 	c.asked[c.nextID] = &question{what: what, commands: commands, of: p, at: p.w.now}
 	p.post(member.Proposed{ID: c.nextID, Commands: commands})
-}
-
-// windows: each number is listed once, and goes after a run of it has really ended well.
-func (o *oracle) windows(e cluster.Entry, before cluster.Value, done cluster.Applied) {
-	for i, command := range e.Commands {
-		c, ok := command.(cluster.AdvanceWindow)
-		if !ok || !done.Results[i].Accepted {
-			continue
-		}
-		job, task, key := c.Partition.Split()
-		l := o.listings[c.Partition]
-		if c.Step == 0 { // the first of a life of the job
-			l = map[cluster.PartitionID]int{}
-			o.listings[c.Partition] = l
-		}
-		for _, it := range c.Items {
-			id := cluster.NewPartitionID(job, task, it.Key)
-			if l[id]++; l[id] > 1 {
-				o.violate("G6", fmt.Sprintf("%s has listed %s twice", key, id))
-			}
-		}
-		if next, _ := strconv.Atoi(string(c.Cursor)); next != len(l) {
-			o.violate("G5", fmt.Sprintf("%s is at %d and has listed %d", c.Partition, next, len(l)))
-		}
-		for _, k := range c.Done {
-			if p, _ := before.Partition(cluster.NewPartitionID(job, task, k)); !o.done[runID{p.ID, p.Token}] {
-				o.violate("G6", fmt.Sprintf("%s was taken out under token %d, and no run under it has ended well", p.ID,
-					p.Token))
-			}
-		}
-	}
-}
-
-// together tells whether two shares were given out together: by one entry of the log or, where members claim them one
-// by one, as other parts of as many.
-func (o *oracle) together(a, b *run) bool {
-	if o.w.machine.Fold != nil {
-		return a.token == b.token
-	}
-	return a.partition == b.partition || a.count == b.count && a.index != b.index
-}
-
-// shared: no two runs of a task that is repartitioned have another number of shares. As everywhere, what is suspended
-// or ignores its cancel is excused.
-func (o *oracle) shared(r *run) {
-	if r.count == 0 || o.doomed {
-		return
-	}
-	job, task, _ := r.partition.Split()
-	for id, runs := range o.running { // order-free: one that is broken is enough
-		if j, t, _ := id.Split(); j != job || t != task {
-			continue
-		}
-		for _, other := range runs {
-			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.leased() {
-				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition,
-					r.p.name, r.count, id, other.p.name, other.count))
-			}
-		}
-	}
 }

@@ -93,7 +93,8 @@ func TestWalksDigestHasWhatEffectsSay(t *testing.T) {
 			}
 			return fx
 		}
-		return check.Explore(walk.New(rules, walk.Config{Members: 2, Partitions: 1, Crashes: 1, Prompt: true}),
+		return check.Explore(walk.New(rules, walk.Config{Members: 2, Partitions: 1,
+			Faults: walk.Faults{walk.Crashes: 1}, Prompt: true}),
 			check.Options{})
 	}
 	want := explore(func(e machine.Effect) machine.Effect { return e })

@@ -60,67 +60,69 @@ func (w *world) hit(p *process, f Fault, r chance) {
 	ttl := int64(w.plan.ttl)
 	switch f.Kind {
 	case machine.Cut, machine.CutOut, machine.CutIn:
-		w.count(f.Kind, phase)
 		w.cut(p, f.Kind, r.between(ttl/20, 3*ttl))
 	case machine.PauseShort:
-		w.count(f.Kind, phase)
 		p.pause(r.between(int64(time.Millisecond), ttl*9/10))
 	case machine.PauseLong:
-		w.count(f.Kind, phase)
 		p.pause(r.between(ttl, 5*ttl))
 	case machine.Crash:
-		w.count(f.Kind, phase)
 		p.die()
-	case machine.CrashBetween:
-		p.dieAt = r.IntN(4)
 	case machine.ClockRate:
-		w.count(f.Kind, phase)
 		p.clock.setRate(w.now, r.between(-w.plan.rho, w.plan.rho))
 	case machine.WallJump:
-		w.count(f.Kind, phase)
-		p.wall.shift += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
+		p.wall += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
 	case machine.LeaveInOrder:
-		w.count(f.Kind, phase)
 		p.post(member.Stop{Reason: "told to"})
 	case machine.SecondStart:
-		w.count(f.Kind, phase)
 		w.start(p.name)
 	case machine.SlowWork:
-		w.count(f.Kind, phase)
 		p.slowWork = w.now + r.between(ttl/4, 3*ttl)
 	case machine.RunnerFails:
-		if len(p.runs) > 0 {
-			w.count(f.Kind, phase)
-			p.fail(pick(r, p.runs))
+		if len(p.runs) == 0 {
+			return
 		}
+		p.fail(pick(r, p.runs))
+	case machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff:
+		if p.guard == nil || p.guard.line == nil {
+			return
+		}
+		p.hitGuardian(f.Kind, r)
+	default:
+		p.arm(f, r)
+		return
+	}
+	w.count(f.Kind, phase)
+}
+
+// arm lets a fault wait for what it hits: it counts when that comes.
+func (p *process) arm(f Fault, r chance) {
+	switch f.Kind {
+	case machine.CrashBetween:
+		p.dieAt = r.IntN(4)
 	case machine.RunnerLingers:
 		if len(p.runs) > 0 {
 			x := pick(r, p.runs)
 			x.lingers, x.armed = true, f.Phase
 		}
-	case machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff:
-		p.hitGuardian(f.Kind, r)
 	default:
-		p.arm(armed{f.Kind, f.Phase})
+		if len(p.armed) < 16 { // so that they do not come in a flood
+			p.armed = append(p.armed, armed{f.Kind, f.Phase})
+		}
 	}
 }
 
-// arm lets a fault wait for a call, or a hint; no more than a few of a kind, so that they do not come in a flood.
-func (p *process) arm(a armed) {
-	if len(p.armed) < 16 {
-		p.armed = append(p.armed, a)
-	}
-}
-
-func (p *process) armedFor(k machine.Kind) int {
+// takes uses up the first armed fault that suits, and tells its kind, "" for none.
+func (p *process) takes(suits func(machine.Kind) bool) machine.Kind {
 	phase := p.state.Phase()
-	return slices.IndexFunc(p.armed,
-		func(a armed) bool { return a.kind == k && (a.phase == anyPhase || a.phase == phase) })
-}
-
-func (p *process) use(i int) {
-	p.w.count(p.armed[i].kind, p.state.Phase())
+	i := slices.IndexFunc(p.armed,
+		func(a armed) bool { return (a.phase == anyPhase || a.phase == phase) && suits(a.kind) })
+	if i < 0 {
+		return ""
+	}
+	k := p.armed[i].kind
 	p.armed = slices.Delete(p.armed, i, i+1)
+	p.w.count(k, phase)
+	return k
 }
 
 func (w *world) cut(p *process, k machine.Kind, d int64) {
@@ -238,6 +240,97 @@ func (w *world) foreign(r chance) {
 	}
 }
 
+// poison appends an entry that no member can have written: its writer has applied another history. It must do nothing,
+// and end nobody.
+func (w *world) poison() {
+	ref := w.oracle.ref
+	for j := range ref.Jobs() {
+		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(),
+			BaseChain: ref.Chain() + 1,
+			Commands:  []cluster.Command{cluster.KillJob{Job: j.ID}}}
+		w.disk.write(e)
+		return
+	}
+}
+
+// poisoner writes what must be refused.
+const poisoner = "poisoner"
+
+// impostor appends one command alone that somebody writes who has no right to.
+func (w *world) impostor(r chance) {
+	ref := w.oracle.ref
+	parts := slices.Collect(ref.Partitions())
+	if len(parts) == 0 {
+		return
+	}
+	p := pick(r, parts)
+	job, _, key := p.ID.Split()
+	j, _ := ref.Job(job)
+	stale := max(p.Token, 2) - 1
+	var c cluster.Command
+	switch r.IntN(5) {
+	case 0:
+		for _, q := range parts { // of a failure that is counted already
+			if q.Attempts > 0 && q.Owner != "" {
+				p = q
+			}
+		}
+		c = cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed,
+			Attempt: max(p.Attempts, 1) - 1, Message: "said again"}
+	case 1:
+		c = cluster.SplitPartition{Partition: p.ID, Token: stale,
+			Children: []cluster.Child{{Key: key + "z", Parents: []string{key}}}}
+	case 2:
+		c = cluster.KillJob{Job: "nobody-knows-it", By: p.ID, ByToken: stale}
+		if j.Spec != nil {
+			c = cluster.SubmitJob{Job: j.ID, Spec: *j.Spec, By: p.ID, ByToken: stale}
+		}
+	case 3:
+		if j.Spec == nil {
+			return
+		}
+		spec := *j.Spec
+		spec.Source = "another"
+		c = cluster.UpdateJob{Job: j.ID, Spec: spec}
+	}
+	if c == nil { // who has lost the partitioner, or has missed a step of it
+		for _, q := range parts {
+			if q.Step > 0 {
+				p = q
+			}
+		}
+		a := cluster.AdvanceWindow{Partition: p.ID, Token: max(p.Token, 1) - 1, Step: p.Step, Cursor: []byte("x")}
+		if p.Step > 0 && r.oneIn(2) {
+			a.Token, a.Step = p.Token, p.Step-1
+		}
+		c = a
+	}
+	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
+		Commands: []cluster.Command{c}}
+	w.disk.write(e)
+}
+
+// announce lets a member end for a restart: in its place an operator's tool writes that its grants are to be held.
+func (w *world) announce() bool {
+	p := w.anyProcess(func(p *process) bool { return p.joined() && p.isMember() })
+	if p == nil {
+		return false
+	}
+	inc, _ := p.state.Tenure()
+	p.die()
+	p.guard.endPrograms() // all that it ran has ended when it is said
+	return w.client.propose("hold", cluster.LeaveCluster{Member: p.name, Incarnation: inc, Reason: "restarts",
+		Hold: true})
+}
+
+// isMember tells whether the cluster has this process as the member of its name: one that does not know yet that it was
+// removed may have a successor, which lives.
+func (p *process) isMember() bool {
+	inc, _ := p.state.Tenure()
+	m, ok := p.w.oracle.ref.Member(p.name)
+	return ok && m.Incarnation == inc
+}
+
 // operate is what an operator does; false when there was nobody to ask.
 func (w *world) operate(k machine.Kind, r chance) bool {
 	c := w.client
@@ -270,7 +363,11 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 		}
 		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: spec})
 	case machine.Split:
-		for p := range w.oracle.ref.OwnedBy(w.someOwner(r)) {
+		members := slices.Collect(w.oracle.ref.Members())
+		if len(members) == 0 {
+			return false
+		}
+		for p := range w.oracle.ref.OwnedBy(pick(r, members).ID) {
 			if j, _, key := p.ID.Split(); j == "batch" && len(key) < 8 {
 				split := cluster.SplitPartition{Partition: p.ID, Token: p.Token,
 					Children: []cluster.Child{{Key: key + "a", Parents: []string{key}},
@@ -284,15 +381,4 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 		}
 	}
 	return false
-}
-
-func (w *world) someOwner(r chance) cluster.MemberID {
-	var ids []cluster.MemberID
-	for m := range w.oracle.ref.Members() {
-		ids = append(ids, m.ID)
-	}
-	if len(ids) == 0 {
-		return ""
-	}
-	return pick(r, ids)
 }

@@ -44,7 +44,6 @@ func (w *world) describe(x any) string {
 type Result struct {
 	Seed     uint64
 	Duration time.Duration // of virtual time, healing included
-	Members  int
 	TTL      time.Duration
 	Mode     StoreMode
 	Events   uint64 // steps of members
@@ -52,18 +51,28 @@ type Result struct {
 	Moves    int64  // new tokens
 	Faults   map[machine.Kind]int
 	Pairs    map[machine.Pair]int
-	// Gap is the time without an owner after a single failure that came nearest to its bound.
-	Gap, GapBound time.Duration
-	// Recovery is how long it took until all was well after the last fault.
-	Recovery, RecoveryBound time.Duration
+	Gap      Timed // without an owner after a single failure: the one that came nearest to its bound
+	Recovery Timed // until all was well after the last fault
 	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the
 	// former one was suspended, or ignored its cancel after it had lost its lease.
 	Overlap time.Duration
-	// Accepted and Refused count effects on a resource that is fenced by tokens.
-	Accepted, Refused uint64
+	Refused uint64 // effects on a resource that is fenced by tokens
 	// Digest is a hash of all that happened, with the text of every event and effect: equal configs, equal digests.
 	Digest    uint64
 	Violation *Violation
+}
+
+// Timed is how long something took, and how long it may take.
+type Timed struct{ Took, Bound time.Duration }
+
+// String rounds both.
+func (t Timed) String() string {
+	return fmt.Sprintf("%s of %s", t.Took.Round(time.Millisecond), t.Bound.Round(time.Millisecond))
+}
+
+// Nearer tells whether it is nearer to its bound than another one, or there is no other one.
+func (t Timed) Nearer(o Timed) bool {
+	return o.Bound == 0 || t.Took.Seconds()*o.Bound.Seconds() > o.Took.Seconds()*t.Bound.Seconds()
 }
 
 // Violation is a broken promise.
@@ -82,22 +91,14 @@ func (v *Violation) Error() string {
 }
 
 func newResult(w *world) Result {
-	return Result{Seed: w.conf.Seed, Members: w.plan.members, TTL: w.plan.ttl, Mode: w.plan.mode,
+	return Result{Seed: w.conf.Seed, TTL: w.plan.ttl, Mode: w.plan.mode,
 		Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}
-}
-
-// gap keeps the gap that is nearest to its bound.
-func (r *Result) gap(d, bound time.Duration) {
-	if r.GapBound == 0 || int64(d)*int64(r.GapBound)/1000 > int64(r.Gap)*int64(bound)/1000 {
-		r.Gap, r.GapBound = d, bound
-	}
 }
 
 func (w *world) finish() Result {
 	r := w.result
 	r.Duration, r.Events, r.Entries = time.Duration(w.now), w.events, w.oracle.ref.Applied()
-	r.Moves, r.Overlap, r.Accepted, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.accepted,
-		w.oracle.refused
+	r.Moves, r.Overlap, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.refused
 	r.Digest, r.Violation = binary.BigEndian.Uint64(w.digest.Sum(nil)), w.oracle.violation
 	return r
 }

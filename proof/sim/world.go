@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -71,7 +71,7 @@ func Run(c Config) Result {
 	w.result = newResult(w)
 	w.disk, w.oracle, w.client = newDisk(w), newOracle(w), newClient(w)
 	w.begin()
-	w.until(int64(c.Duration), func() bool { return false })
+	w.pass(c.Duration)
 	switch {
 	case w.broken():
 	case w.plan.ending != "":
@@ -130,6 +130,9 @@ func (w *world) until(t int64, enough func() bool) bool {
 	return enough()
 }
 
+// pass lets things happen for a time, or until a promise is broken.
+func (w *world) pass(d time.Duration) { w.until(w.now+int64(d), func() bool { return false }) }
+
 func (w *world) broken() bool { return w.oracle.violation != nil }
 
 // stepped is called after every step of a member.
@@ -148,22 +151,8 @@ func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
 	}
 }
 
-// logGrew hints at new entries, as a store that has watches does.
-func (w *world) logGrew() {
-	if !w.plan.watches {
-		return
-	}
-	for _, p := range w.procs {
-		if p.up {
-			if _, log := w.machine.Watches(p.state); log {
-				w.hint(p, "")
-			}
-		}
-	}
-}
-
-// docChanged hints at a changed document.
-func (w *world) docChanged(key string) {
+// tell hints at a change of a document, or, for "", of the log, as a store that has watches does.
+func (w *world) tell(key string) {
 	if !w.plan.watches {
 		return
 	}
@@ -171,11 +160,8 @@ func (w *world) docChanged(key string) {
 		if !p.up {
 			continue
 		}
-		prefixes, _ := w.machine.Watches(p.state)
-		for _, prefix := range prefixes {
-			if strings.HasPrefix(key, prefix) {
-				w.hint(p, prefix)
-			}
+		for _, prefix := range w.machine.Told(p.state, key) {
+			w.hint(p, prefix)
 		}
 	}
 }
@@ -183,12 +169,10 @@ func (w *world) docChanged(key string) {
 // hint tells a member of a change below a prefix, or, where that is empty, of the log.
 func (w *world) hint(p *process, prefix string) {
 	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
-	if i := p.armedFor(machine.WatchLost); i >= 0 {
-		p.use(i)
+	if p.takes(func(k machine.Kind) bool { return k == machine.WatchLost }) != "" {
 		return
 	}
-	if i := p.armedFor(machine.WatchLate); i >= 0 {
-		p.use(i)
+	if p.takes(func(k machine.Kind) bool { return k == machine.WatchLate }) != "" {
 		d = p.chance.between(0, 2*int64(w.plan.ttl))
 	}
 	if p.hinted[prefix] {
@@ -231,7 +215,7 @@ func (w *world) twins(p *process) bool { return w.names[p.name] > 1 }
 
 // died starts a process again after a while, under its name or another one.
 func (w *world) died(p *process) {
-	w.forget(p)
+	w.procs = slices.DeleteFunc(w.procs, func(o *process) bool { return o == p })
 	if w.healing {
 		if w.plan.ending == "" && len(w.processes(alive)) == 0 { // it was about to leave; the operator wants the cluster back
 			w.start(p.name)
@@ -246,24 +230,12 @@ func (w *world) died(p *process) {
 		if w.healing || len(w.processes(alive)) >= w.plan.members {
 			return
 		}
-		if len(w.processes(func(p *process) bool { return p.name == name })) > 0 {
+		if w.lives(name) {
 			name, kind = cluster.MemberID(fmt.Sprintf("%.3s-%d", name, w.starts)), machine.RestartOther
 		}
 		w.count(kind, machine.Cluster)
 		w.start(name)
 	})
-}
-
-// forget drops the dead from the list.
-func (w *world) forget(dead *process) {
-	kept := w.procs[:0]
-	for _, p := range w.procs {
-		if p != dead {
-			kept = append(kept, p)
-		}
-	}
-	clear(w.procs[len(kept):])
-	w.procs = kept
 }
 
 func (w *world) count(k machine.Kind, phase string) {

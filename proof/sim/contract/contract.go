@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -28,16 +29,7 @@ func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied)
 			return fmt.Sprintf("%v was accepted: %s", command, why)
 		}
 	}
-	if why := c.void(); why != "" {
-		return why
-	}
-	if why := c.ring(); why != "" {
-		return why
-	}
-	if why := c.owners(); why != "" {
-		return why
-	}
-	return c.work()
+	return cmp.Or(c.void(), c.ring(), c.owners(), c.work())
 }
 
 // change is one entry and what it did.
@@ -99,8 +91,16 @@ func (c *change) command(command cluster.Command) string {
 		return c.epoch(d)
 	case cluster.Share:
 		return c.share(d)
-	default:
-		return c.job(command)
+	case cluster.SubmitJob:
+		return c.written(d.By, d.ByToken)
+	case cluster.UpdateJob:
+		return cmp.Or(c.written(d.By, d.ByToken), c.updated(d))
+	case cluster.KillJob:
+		return c.written(d.By, d.ByToken)
+	case cluster.AdvanceWindow:
+		return cmp.Or(c.owned(d.Partition, d.Token), c.advanced(d))
+	case cluster.SplitPartition:
+		return c.owned(d.Partition, d.Token)
 	}
 	return ""
 }
@@ -166,6 +166,14 @@ func (c *change) underToken(id cluster.PartitionID, t cluster.Token, next bool) 
 	return ""
 }
 
+// owned: somebody has the partition, under this token.
+func (c *change) owned(id cluster.PartitionID, t cluster.Token) string {
+	if p, _ := c.before.Partition(id); p.Owner == "" || p.Token != t {
+		return fmt.Sprintf("it belongs to %q under token %d", p.Owner, p.Token)
+	}
+	return ""
+}
+
 func (c *change) finished(d cluster.FinishPartition) string {
 	if why := c.underToken(d.Partition, d.Token, false); why != "" {
 		return why
@@ -189,6 +197,12 @@ func taskOf(v *cluster.Value, id cluster.PartitionID) (*cluster.TaskSpec, bool) 
 	job, task, _ := id.Split()
 	j, _ := v.Job(job)
 	return j.Task(task)
+}
+
+// sibling is the partition of the same task with another key.
+func sibling(id cluster.PartitionID, key string) cluster.PartitionID {
+	job, task, _ := id.Split()
+	return cluster.NewPartitionID(job, task, key)
 }
 
 // ring: whenever somebody could be joined, somebody is.

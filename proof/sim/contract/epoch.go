@@ -49,16 +49,13 @@ func (c *change) sticky() string {
 
 // share: its owner gives it to a member of the epoch.
 func (c *change) share(d cluster.Share) string {
-	p, _ := c.before.Partition(d.Partition)
-	m, ok := c.before.Member(d.To)
-	switch {
-	case !c.sharing():
-	case p.Token != d.Token || p.Owner == "":
-		return "its owner has another token"
-	case d.To != "" && (!ok || m.State != cluster.MemberJoined):
+	if !c.sharing() {
+		return ""
+	}
+	if m, ok := c.before.Member(d.To); d.To != "" && (!ok || m.State != cluster.MemberJoined) {
 		return "its target is not in the epoch"
 	}
-	return ""
+	return c.owned(d.Partition, d.Token)
 }
 
 // void: a share that is refused changes nothing.

@@ -4,32 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
 )
-
-// job: what changes jobs comes from who may change them, and does it.
-func (c *change) job(command cluster.Command) string {
-	switch d := command.(type) {
-	case cluster.SubmitJob:
-		return c.written(d.By, d.ByToken)
-	case cluster.UpdateJob:
-		if why := c.written(d.By, d.ByToken); why != "" {
-			return why
-		}
-		return c.updated(d)
-	case cluster.KillJob:
-		return c.written(d.By, d.ByToken)
-	case cluster.AdvanceWindow:
-		return c.advanced(d)
-	case cluster.SplitPartition:
-		if p, _ := c.before.Partition(d.Partition); p.Owner == "" || p.Token != d.Token {
-			return fmt.Sprintf("it belongs to %q under token %d", p.Owner, p.Token)
-		}
-	}
-	return ""
-}
 
 // written: a command that is written under a partition is its present owner's.
 func (c *change) written(by cluster.PartitionID, t cluster.Token) string {
@@ -70,17 +49,12 @@ func (c *change) work() string {
 	}
 	for p := range c.after.Partitions() {
 		was, _ := c.before.Partition(p.ID)
-		for _, why := range []string{c.order(was, p), c.placed(was, p), c.stayed(was, p), c.room(p),
-			c.settled(was, p)} {
-			if why != "" {
-				return fmt.Sprintf("%s %s", p.ID, why)
-			}
+		if why := cmp.Or(c.order(was, p), c.placed(was, p), c.stayed(was, p), c.room(p),
+			c.settled(was, p)); why != "" {
+			return fmt.Sprintf("%s %s", p.ID, why)
 		}
 	}
-	if why := c.kept(); why != "" {
-		return why
-	}
-	return c.shares()
+	return cmp.Or(c.kept(), c.shares())
 }
 
 // order: a partition is given out when its parents are finished, and then.
@@ -96,9 +70,8 @@ func (c *change) order(was, p cluster.Partition) string {
 
 // ready tells whether no parent holds the partition up.
 func (c *change) ready(p cluster.Partition) bool {
-	job, task, _ := p.ID.Split()
 	return !slices.ContainsFunc(p.Parents, func(key string) bool {
-		parent, ok := c.after.Partition(cluster.NewPartitionID(job, task, key))
+		parent, ok := c.after.Partition(sibling(p.ID, key))
 		return ok && parent.State != cluster.PartitionFinished
 	})
 }
@@ -177,24 +150,18 @@ func (c *change) shares() string {
 		if p.Count == 0 || !c.parted(p.ID) {
 			continue
 		}
-		job, task, _ := p.ID.Split()
-		id := cluster.NewPartitionID(job, task, "")
-		d := tasks[id]
+		task := sibling(p.ID, "")
+		d := tasks[task]
 		if p.State == cluster.PartitionGranted && !p.Dropped {
 			d.runs = append(d.runs, p)
 		} else {
 			d.leaving = p.ID
 		}
-		tasks[id] = d
-		if why := d.broken(); why != "" {
-			return fmt.Sprintf("%s %s", id, why)
-		}
+		tasks[task] = d
 	}
-	for p := range c.after.Partitions() {
-		job, task, _ := p.ID.Split()
-		d := tasks[cluster.NewPartitionID(job, task, "")]
-		if n := int64(len(d.runs)); p.Count > 0 && n > 0 && n != p.Count {
-			return fmt.Sprintf("%s is one of %d shares, there are %d", p.ID, p.Count, n)
+	for _, task := range slices.Sorted(maps.Keys(tasks)) {
+		if why := tasks[task].broken(); why != "" {
+			return fmt.Sprintf("%s %s", task, why)
 		}
 	}
 	return ""
@@ -212,6 +179,9 @@ func (d division) broken() string {
 	}
 	seen := map[int64]bool{}
 	for _, p := range d.runs {
+		if n := int64(len(d.runs)); n != p.Count {
+			return fmt.Sprintf("has %s as one of %d shares, there are %d", p.ID, p.Count, n)
+		}
 		if p.Token != d.runs[0].Token || p.Index < 0 || p.Index >= p.Count || seen[p.Index] {
 			return fmt.Sprintf("has the share %d of %d under token %d beside one under token %d", p.Index, p.Count,
 				p.Token, d.runs[0].Token)
@@ -221,23 +191,20 @@ func (d division) broken() string {
 	return ""
 }
 
-// advanced: the present owner of a partitioner has taken one step from the present one; what it takes out is done, and
+// advanced: the owner of a partitioner has taken one step from the present one; what it takes out is done, and
 // what it adds is there.
 func (c *change) advanced(d cluster.AdvanceWindow) string {
-	p, _ := c.before.Partition(d.Partition)
-	if p.Owner == "" || p.Token != d.Token {
-		return fmt.Sprintf("it belongs to %q under token %d", p.Owner, p.Token)
-	}
 	if !c.alone() {
 		return ""
 	}
+	p, _ := c.before.Partition(d.Partition)
 	now, _ := c.after.Partition(d.Partition)
 	if p.Step != d.Step || now.Step != d.Step+1 || !bytes.Equal(now.Cursor, d.Cursor) {
 		return fmt.Sprintf("its step was %d, and is %d at %q", p.Step, now.Step, now.Cursor)
 	}
-	job, task, key := d.Partition.Split()
+	_, _, key := d.Partition.Split()
 	for _, done := range d.Done {
-		id := cluster.NewPartitionID(job, task, done)
+		id := sibling(d.Partition, done)
 		was, _ := c.before.Partition(id)
 		_, there := c.after.Partition(id)
 		again := slices.ContainsFunc(d.Items, func(it cluster.Item) bool { return it.Key == done })
@@ -246,7 +213,7 @@ func (c *change) advanced(d cluster.AdvanceWindow) string {
 		}
 	}
 	for _, it := range d.Items {
-		if now, ok := c.after.Partition(cluster.NewPartitionID(job, task, it.Key)); !ok || now.ListedBy != key ||
+		if now, ok := c.after.Partition(sibling(d.Partition, it.Key)); !ok || now.ListedBy != key ||
 			now.Dropped {
 			return fmt.Sprintf("the item %s is not there: %v", it.Key, now)
 		}
@@ -260,11 +227,8 @@ func (c *change) settled(was, p cluster.Partition) string {
 		p.Token != was.Token {
 		return ""
 	}
-	job, task, _ := p.ID.Split()
-	j, _ := c.after.Job(job)
-	t, _ := j.Task(task)
 	m, _ := c.after.Member(p.Owner)
-	if t != nil && t.Allows(m) && !m.Draining {
+	if t, ok := taskOf(c.after, p.ID); ok && t.Allows(m) && !m.Draining {
 		return fmt.Sprintf("is to move from %s to %s, and could stay", p.Owner, p.Next)
 	}
 	return ""

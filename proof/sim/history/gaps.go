@@ -45,9 +45,7 @@ func (j *judge) gaps(p *part) {
 func (j *judge) gap(p *part, s span) {
 	length := duration(s.to - s.from)
 	j.report.Gaps = append(j.report.Gaps, Gap{p.id, s.from, s.to})
-	if length > j.report.LongestGap {
-		j.report.LongestGap, j.report.GapOf = length, p.id
-	}
+	j.report.LongestGap = max(j.report.LongestGap, length)
 	if j.h.Bounds.Gap > 0 && length > j.h.Bounds.Gap {
 		j.violated("G4", p, fmt.Sprintf("nobody ran it for %s from %s on, at most %s is promised", length,
 			millis(s.from), j.h.Bounds.Gap), j.during(p, s)...)

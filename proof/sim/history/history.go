@@ -58,7 +58,6 @@ type Report struct {
 	Violations []Violation
 
 	LongestGap     time.Duration // that counts against the bound
-	GapOf          cluster.PartitionID
 	LongestSilence time.Duration // without a run, with what was excused
 	LongestOverlap time.Duration // excused ones too
 	Wanted, Silent time.Duration // summed over all partitions: they should run, and nobody who was awake did
@@ -70,7 +69,7 @@ type Report struct {
 	Gaps     []Gap     // all that count against the bound
 	Silences []Silence // all times in which nobody ran a partition that should run
 
-	Partitions, Grants, Runs, Moves, Acts, Refused, Items int
+	Partitions, Runs, Moves, Acts, Refused, Items int
 }
 
 // Gap is a time in which nobody ran a partition that should run.

@@ -111,7 +111,7 @@ func (m *Machine) Pairs() []Pair {
 	return out
 }
 
-// Phases are those of a protocol in which the kinds of the standard table can hit a member.
+// Phases are those of a protocol in which the kinds of the table can hit a member. The last ones are [Cluster] or none.
 type Phases struct {
 	All     []string // in which it calls the store
 	Writes  []string // in which it changes the store
@@ -125,9 +125,19 @@ type Phases struct {
 	Runs    []string // in which what it runs can fail
 	Stops   []string // in which what it runs is stopped
 	Parts   []string // in which it writes several documents that belong together
+	Dirty   []string // in which a copy of the store that was cut off may answer it
+	Torn    []string // in which it reads in several requests
+	Takes   []string // in which it takes an index
+	Guarded []string // in which its guardian has something to end
+
+	Sessions []string // its heartbeat goes with a session
+	Log      []string // it reads a log
+	Rewrites []string // and stops where that is rewritten, or newer than it is
+	Leaders  []string // its members elect a leader
+	Group    []string // they are those of a group
 }
 
-// Table is the standard table of faults. A protocol to which one cannot happen has no phases for it.
+// Table is the table of faults. A protocol to which one cannot happen has no phases for it.
 func Table(p Phases) []Fault {
 	whole := []string{Cluster}
 	all := []Fault{
@@ -160,42 +170,37 @@ func Table(p Phases) []Fault {
 		{CrashAfterWrite, 4, p.Parts, func(c Call) bool { return c.Part }},
 		{StoreAway, 1, whole, nil},
 		{DiskFull, 1, whole, nil},
-		{Truncation, 2, whole, nil},
-		{Garbage, 2, whole, nil},
-		{Foreign, 3, whole, nil},
+		{Truncation, 2, p.Log, nil},
+		{Garbage, 2, p.Log, nil},
+		{Foreign, 3, p.Log, nil},
 		{Drain, 1, whole, nil},
 		{Hold, 1, whole, nil},
 		{KillJob, 1, whole, nil},
 		{UpdateJob, 1, whole, nil},
 		{Split, 2, whole, nil},
 		{AllAtOnce, 1, whole, nil},
-		// What follows is not drawn one by one: it comes of other faults, or ends a run.
-		{SessionExpiry, 0, whole, nil},
-		{TailLost, 0, whole, nil},
-		{NewerEntry, 0, whole, nil},
+		{DirtyRead, 6, p.Dirty, func(c Call) bool { return !Writes(c) }},
+		{GroupFails, 3, p.Group, nil},
+		{Storm, 2, p.Group, nil},
+		// What follows is not drawn with the others: some seeds add it, or it comes of other faults, or ends a run.
+		{TornCall, 0, p.Torn, func(c Call) bool { return c.Reads }},
+		{LateIndex, 0, p.Takes, func(c Call) bool { return c.Takes }},
+		{GuardianLate, 0, p.Guarded, nil},
+		{GuardianDoubled, 0, p.Guarded, nil},
+		{GuardianLost, 0, p.Guarded, nil},
+		{GuardianCutOff, 0, p.Guarded, nil},
+		{GuardianEnds, 0, whole, nil},
+		{GuardianEarlier, 0, whole, nil},
+		{SessionExpiry, 0, p.Sessions, nil},
+		{TwoLeaders, 0, p.Leaders, nil},
+		{GroupForgets, 0, p.Group, nil},
+		{TailLost, 0, p.Rewrites, nil},
+		{NewerEntry, 0, p.Rewrites, nil},
 		{RestartSame, 0, whole, nil},
 		{RestartOther, 0, whole, nil},
 		{Reorder, 0, whole, nil},
 	}
 	return slices.DeleteFunc(all, func(f Fault) bool { return len(f.Phases) == 0 })
-}
-
-// Guardians are the faults of the guardians of members in these phases. They are drawn where members have guardians.
-func Guardians(phases []string) []Fault {
-	whole := []string{Cluster}
-	return []Fault{
-		{GuardianLate, 0, phases, nil},
-		{GuardianDoubled, 0, phases, nil},
-		{GuardianLost, 0, phases, nil},
-		{GuardianCutOff, 0, phases, nil},
-		{GuardianEnds, 0, whole, nil},
-		{GuardianEarlier, 0, whole, nil},
-	}
-}
-
-// Without is a table without some kinds.
-func Without(table []Fault, kinds ...Kind) []Fault {
-	return slices.DeleteFunc(table, func(f Fault) bool { return slices.Contains(kinds, f.Kind) })
 }
 
 // Call is a call of the store. The zero value is a read.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -47,6 +48,20 @@ type Machine struct {
 	Leads string
 }
 
+// Told are the prefixes of which a member is told when a document changes, or, for "", the log: that has the prefix "".
+func (m *Machine) Told(s State, key string) (told []string) {
+	prefixes, log := m.Watches(s)
+	if key == "" && log {
+		return []string{""}
+	}
+	for _, p := range prefixes {
+		if key != "" && strings.HasPrefix(key, p) {
+			told = append(told, p)
+		}
+	}
+	return told
+}
+
 // Event and Effect are those that all protocols share, and the protocol's own. Caller makes store calls and turns their
 // answers into events.
 type (
@@ -64,6 +79,8 @@ type State interface {
 	Value() cluster.Value
 	Assigned() protocol.Assignment
 	Now() protocol.Instant
+	// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
+	Tenure() (cluster.Incarnation, protocol.Instant)
 	// TTL is for how long others wait when the member is silent.
 	StatedTTL() time.Duration
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,19 +15,35 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
+// Fault is a kind of fault that a walk bounds.
+type Fault uint8
+
+// The kinds.
+const (
+	Crashes    Fault = iota // between any two effects
+	Restarts                // of crashed members, under their names
+	Suspicions              // heartbeats of live members that vanish
+	Duplicates              // appends that are done although their answer is lost, or are done twice
+	Failures                // appends that the store provably does not do
+	Leaves                  // members that are asked to leave in order
+	Forgets                 // of the group, while nobody is in it
+	Lines                   // lines between a process that lives and its guardian that are closed
+)
+
+// String is the word for the kind.
+func (f Fault) String() string {
+	return [...]string{"crashes", "restarts", "suspicions", "duplicates", "failures", "leaves", "forgets", "lines"}[f]
+}
+
+// Faults are how many there are of each kind.
+type Faults [Lines + 1]int
+
 // Config bounds a walk.
 type Config struct {
-	Members    int  // that start
-	Partitions int  // of one job that was submitted before
-	Crashes    int  // between any two effects
-	Restarts   int  // of crashed members, under their names
-	Suspicions int  // heartbeats of live members that vanish
-	Duplicates int  // appends that are done although their answer is lost, or are done twice
-	Failures   int  // appends that the store provably does not do
-	Leaves     int  // members that are asked to leave in order
-	Forgets    int  // of the group, while nobody is in it
+	Members    int // that start
+	Partitions int // of one job that was submitted before
+	Faults     Faults
 	Guardians  bool // each process has a guardian
-	Lines      int  // lines between a process that lives and its guardian that are closed
 	Handover   cluster.Handover
 	Sweeps     bool // members list all heartbeats when they join, as they do now and then; without, only the watched ones are looked at
 	// Prompt makes members read all that is new in one go: at once while they have no append under way, at any time
@@ -41,22 +58,14 @@ type Config struct {
 // String says what is bounded how.
 func (c Config) String() string {
 	parts := []string{fmt.Sprintf("%d members, %d partitions", c.Members, c.Partitions)}
-	add := func(n int, what string) {
+	for f, n := range c.Faults {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+			parts = append(parts, fmt.Sprintf("%d %s", n, Fault(f)))
 		}
 	}
-	add(c.Crashes, "crashes")
-	add(c.Restarts, "restarts")
-	add(c.Suspicions, "suspicions")
-	add(c.Duplicates, "duplicates")
-	add(c.Failures, "failures")
-	add(c.Leaves, "leaves")
-	add(c.Forgets, "groups forgotten")
 	if c.Guardians {
 		parts = append(parts, "guardians")
 	}
-	add(c.Lines, "lines closed")
 	if c.Handover != cluster.HandoverAtMostOne {
 		parts = append(parts, c.Handover.String())
 	}
@@ -71,13 +80,6 @@ func (c Config) String() string {
 
 // ttl is any time: nothing passes but the time that a suspected member was away.
 const ttl = time.Minute
-
-func params(name cluster.MemberID, start byte) machine.Start {
-	return machine.Start{
-		Join: cluster.PrepareJoin{Member: name}, Nonce: string('0' + start), TTL: ttl, Rho: 50, Margin: time.Second,
-		SnapshotEvery: 1 << 60, Sessions: true,
-	}
-}
 
 func name(i int) cluster.MemberID { return cluster.MemberID(string(rune('a' + i))) }
 
@@ -105,7 +107,7 @@ func (c Config) Check() error {
 	if c.Partitions < 1 || c.Partitions > 9 {
 		return fmt.Errorf("%d partitions can't be walked: choose 1 to 9", c.Partitions)
 	}
-	if min(c.Crashes, c.Restarts, c.Suspicions, c.Duplicates, c.Failures, c.Leaves, c.Forgets, c.Lines) < 0 {
+	if slices.Min(c.Faults[:]) < 0 {
 		return errors.New("a number of faults is negative")
 	}
 	return nil
@@ -116,12 +118,12 @@ type Rules struct {
 	Machine *machine.Machine
 	// Way is how a call is walked. The walk has few moves where it is right, and misses some where it is not.
 	Way func(Config, machine.Effect) Way
-	// Prompt tells whether a call of the way Quiet is answered at once.
-	Prompt func(Store, machine.State, machine.Effect) bool
+	// Prompt tells whether a call of the way Quiet is answered at once, by which documents exist; nil: each is.
+	Prompt func(exists func(key string) bool, s machine.State, e machine.Effect) bool
 	// Read is the event that brings entries of the log to a member; nil where the member reads none. Reads are under
 	// way all the time.
 	Read func(machine.State, store.Page) machine.Event
-	// Folds tells whether a member folds the log by calls of its own; it is for machines whose Read is nil.
+	// Folds tells whether a member folds the log by calls of its own; it is for machines whose Read is nil. Nil: none.
 	Folds func(machine.State) bool
 	// Once: members that crash do not start again. A walk has no clock, so it cannot wake one that waits for the end of
 	// its former start.
@@ -176,8 +178,3 @@ const (
 	Secret             // as Quiet; prompt while nobody can have heard of its document
 	Risky              // a write that may fail, be done twice, lose its answer, or be done after its sender has died
 )
-
-// Store is what calls see.
-type Store interface {
-	Exists(key string) bool
-}

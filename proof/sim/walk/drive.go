@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/internal/node/guarding"
 	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -49,7 +50,7 @@ func (s *State) effect(i int, e machine.Effect) {
 		case c.Group:
 			s.ask(i, e)
 		case way == Unseen:
-			s.step(i, s.call(i, m.starts, e, fine))
+			s.step(i, s.call(s.life(i), e, model.Fine))
 		case way != Ignored:
 			m.calls = append(slices.Clip(m.calls), e)
 		}
@@ -57,9 +58,8 @@ func (s *State) effect(i int, e machine.Effect) {
 	}
 	switch e := e.(type) {
 	case kernel.Assign:
-		a := e.Assignment
-		m.work = supervisor{version: a.Version, lease: a.ValidUntil, grants: a.Grants}
-		s.step(i, kernel.Reported{Version: m.work.version, Reports: m.reports()})
+		m.work = e.Assignment
+		s.step(i, kernel.Reported{Version: m.work.Version, Reports: m.reports()})
 	case kernel.Left:
 		m.gone = true
 		s.dismiss(i)
@@ -71,11 +71,11 @@ func (s *State) effect(i int, e machine.Effect) {
 
 // reports are what the supervisor tells: it runs what it was told to run, and nothing fails.
 func (m *member) reports() []protocol.Report {
-	if m.work.lease == 0 {
+	if m.work.ValidUntil == 0 {
 		return nil
 	}
-	out := make([]protocol.Report, len(m.work.grants))
-	for i, g := range m.work.grants {
+	out := make([]protocol.Report, len(m.work.Grants))
+	for i, g := range m.work.Grants {
 		out[i] = protocol.Report{Partition: g.Partition, Token: g.Token}
 	}
 	return out
@@ -86,10 +86,19 @@ func (s *State) settle(i int) {
 	for k := 0; k < len(s.members[i].calls); k++ {
 		m := s.members[i]
 		e := m.calls[k]
-		if m.awake() && s.way(e) == Quiet && s.rules.Prompt(s, m.state, e) && s.deliver(i, k) {
+		if m.awake() && s.way(e) == Quiet && s.prompt(m, e) && s.deliver(i, k) {
 			return // that has settled the rest
 		}
 	}
+}
+
+// prompt tells whether a call is answered at once.
+func (s *State) prompt(m *member, e machine.Effect) bool {
+	exists := func(key string) bool {
+		_, ok := s.docs.Find(key)
+		return ok
+	}
+	return s.rules.Prompt == nil || s.rules.Prompt(exists, m.state, e)
 }
 
 // deliver makes the call number k of member i, unless its answer tells nothing new: then it stays under way.
@@ -100,7 +109,7 @@ func (s *State) deliver(i, k int) bool {
 	if s.way(e) != Quiet { // it writes
 		next = s.clone()
 	}
-	ev := next.call(i, m.starts, e, fine)
+	ev := next.call(s.life(i), e, model.Fine)
 	ev = machine.Stamped(ev, m.clock)
 	after := machine.Copy(before)
 	fx := s.rules.Machine.Step(after, ev)
@@ -143,7 +152,7 @@ func (s *State) begin(i int) {
 	m.up, m.starts = true, m.starts+1
 	m.clock = 1
 	s.guard(i, guarding.Book[string]{})
-	m.state = s.rules.Machine.Start(s.params(i, m.starts))
+	m.state = s.rules.Machine.Start(s.params(s.life(i)))
 	s.step(i, kernel.Woken{})
 	if s.rules.Read == nil {
 		return
@@ -158,7 +167,7 @@ func (s *State) stop(i int) {
 	m := s.own(i)
 	for _, e := range m.calls {
 		if s.way(e) == Risky {
-			s.orphans = append(slices.Clip(s.orphans), orphan{e, i, m.starts})
+			s.orphans = append(slices.Clip(s.orphans), orphan{s.life(i), e})
 		}
 	}
 	*m = member{starts: m.starts, gone: m.gone}

@@ -22,16 +22,15 @@ type inquiry struct {
 
 // seat is a membership in the group, and the process that asked for it.
 type seat struct {
-	id     string
-	member int
-	start  byte
+	life
+	id string
 }
 
 // ask makes a call of member i to the group.
 func (s *State) ask(i int, e machine.Effect) {
 	m := s.own(i)
-	h := s.handle(i, m.starts, fine)
-	s.make(h, s.params(i, m.starts), e)
+	h := s.handle(s.life(i), model.Fine)
+	s.make(h, s.params(s.life(i)), e)
 	s.asks++
 	h.request.Call = s.asks
 	m.inquiry = &inquiry{effect: e, number: s.asks, sent: m.clock}
@@ -44,7 +43,7 @@ func (s *State) ask(i int, e machine.Effect) {
 	if q := s.members[i].inquiry; q.answer != nil {
 		id = q.answer.Membership.ID
 	}
-	s.seats = append(slices.Clip(s.seats), seat{id, i, m.starts})
+	s.seats = append(slices.Clip(s.seats), seat{s.life(i), id})
 }
 
 // feed lets the group take in a request, and notes its answers.
@@ -90,7 +89,7 @@ func (s *State) heed() {
 
 // seated tells whether a member is in the group, or may be again when its server dies.
 func (s *State) seated(id string) bool {
-	if has(s.room, id) || s.used.Failures >= s.bounds.Failures {
+	if has(s.room, id) || s.used[Failures] >= s.bounds.Faults[Failures] {
 		return has(s.room, id)
 	}
 	fact, _ := s.room.Step(0, memory.GroupCall{Fail: true})
@@ -112,10 +111,9 @@ func (s *State) hearGroup(i int) {
 
 // reply is the event that an answer of the group makes.
 func (s *State) reply(i int, q *inquiry) machine.Event {
-	m := s.members[i]
-	p := s.params(i, m.starts)
+	p := s.params(s.life(i))
 	p.Now = func() protocol.Instant { return q.sent }
-	return s.make(s.handle(i, m.starts, fine, model.Answer{Group: *q.answer, Err: q.answer.Err}), p, q.effect)
+	return s.make(s.handle(s.life(i), model.Fine, model.Answer{Group: *q.answer, Err: q.answer.Err}), p, q.effect)
 }
 
 // beat is the answer to the heartbeat that member i would send now, nil if it sends none.
@@ -128,8 +126,8 @@ func (s *State) beat(i int) machine.Event {
 	if e == nil {
 		return nil
 	}
-	h := s.handle(i, m.starts, fine)
-	s.make(h, s.params(i, m.starts), e)
+	h := s.handle(s.life(i), model.Fine)
+	s.make(h, s.params(s.life(i)), e)
 	h.request.Call = 1
 	_, answers := s.room.Step(0, h.request)
 	return s.reply(i, &inquiry{effect: e, sent: m.clock, answer: &answers[0]})
@@ -143,46 +141,33 @@ func (w *moves) group() {
 	for i, m := range w.s.members {
 		switch ev := w.s.beat(i); {
 		case m.answered():
-			w.add(fmt.Sprintf("%s hears the group: %s", name(i), w.s.said(m.inquiry.effect)),
+			w.add(fmt.Sprintf("%s hears the group: %s", name(i), machine.Short(m.inquiry.effect)),
 				func(s *State) { s.hearGroup(i) })
 		case ev != nil:
-			w.add(fmt.Sprintf("%s has a heartbeat: %s", name(i), w.s.said(ev)), func(s *State) { s.step(i, ev) })
+			w.add(fmt.Sprintf("%s has a heartbeat: %s", name(i), machine.Short(ev)), func(s *State) { s.step(i, ev) })
 		}
 	}
 	for _, t := range w.s.seats {
 		w.silent(t)
 	}
-	if w.s.used.Failures < w.bounds.Failures {
-		w.add("the server of the group dies", func(s *State) {
-			s.used.Failures++
-			s.feed(memory.GroupCall{Fail: true})
-		})
-	}
+	w.fault(Failures, "the server of the group dies", func(s *State) { s.feed(memory.GroupCall{Fail: true}) })
 	forgotten, _ := w.s.room.Step(0, memory.GroupCall{Forget: true})
-	if w.s.used.Forgets < w.bounds.Forgets && forgotten.String() != w.s.room.String() {
-		w.add("the group, which nobody is in, is forgotten", func(s *State) {
-			s.used.Forgets++
-			s.room = forgotten
-		})
+	if forgotten.String() != w.s.room.String() {
+		w.fault(Forgets, "the group, which nobody is in, is forgotten", func(s *State) { s.room = forgotten })
 	}
 }
 
 // silent: the group has not heard of a member for its session: it is dead, or it was away.
 func (w *moves) silent(t seat) {
-	m := w.s.members[t.member]
 	remove := func(s *State) { s.feed(memory.GroupCall{Leave: t.id}) }
-	switch {
-	case !m.up || m.starts != t.start:
+	if !w.s.live(t.life) {
 		w.add(fmt.Sprintf("the group removes %s, which is dead", t.id), remove)
-	case w.s.used.Suspicions < w.bounds.Suspicions && m.awake() && m.inquiry == nil:
-		w.add(fmt.Sprintf("%s is away for longer than the TTL, and the group removes %s", name(t.member), t.id),
-			func(s *State) {
-				s.used.Suspicions++
-				remove(s)
-				if !s.bounds.Timeless {
-					s.own(t.member).clock += protocol.Instant(2 * ttl)
-				}
-			})
+	} else if m := w.s.members[t.member]; m.awake() && m.inquiry == nil {
+		w.fault(Suspicions, fmt.Sprintf("%s is away for longer than the TTL, and the group removes %s", name(t.member),
+			t.id), func(s *State) {
+			remove(s)
+			s.sleep(t.member)
+		})
 	}
 }
 

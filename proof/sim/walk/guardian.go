@@ -9,20 +9,18 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// guardian is a child of one process; it decides by ward alone. It outlives its process.
+// guardian is a child of one process; it decides by package guarding alone. It outlives its process.
 type guardian struct {
-	member int
-	start  byte
-	book   guarding.Book[string] // of its process
-	ward   guarding.State
-	alone  bool // its line is closed: the process tells another one
+	life
+	book  guarding.Book[string] // of its process
+	knows guarding.State
+	alone bool // its line is closed: the process tells another one
 }
 
 // guards is a process's end, for one call.
 type guards struct {
-	s      *State
-	member int
-	start  byte
+	s *State
+	life
 }
 
 // guard gives a process that begins a guardian.
@@ -30,9 +28,9 @@ func (s *State) guard(i int, book guarding.Book[string]) {
 	if !s.bounds.Guardians {
 		return
 	}
-	g := guardian{member: i, start: s.members[i].starts, book: book}
+	g := guardian{life: s.life(i), book: book}
 	for _, h := range book.Held() {
-		g.ward = g.ward.Guard(h)
+		g.knows = g.knows.Guard(h)
 	}
 	s.guardians = append(slices.Clip(s.guardians), g)
 }
@@ -40,18 +38,18 @@ func (s *State) guard(i int, book guarding.Book[string]) {
 // Guard implements protocol.Guard. A dead process tells nothing: only its requests are still under way.
 func (g guards) Guard(k store.EndKey) {
 	key := k.Text
-	if m := g.s.members[g.member]; !m.up || m.starts != g.start {
+	if !g.s.live(g.life) {
 		return
 	}
 	g.s.guardians = slices.Clone(g.s.guardians)
 	for k := range g.s.guardians {
 		at := &g.s.guardians[k]
-		if at.member != g.member || at.start != g.start || at.alone ||
+		if at.life != g.life || at.alone ||
 			slices.ContainsFunc(at.book.Held(), func(h guarding.Held[string]) bool { return h.Key == key }) {
 			continue
 		}
 		book, h := at.book.Guard(key)
-		at.book, at.ward = book, at.ward.Guard(h)
+		at.book, at.knows = book, at.knows.Guard(h)
 	}
 }
 
@@ -63,8 +61,8 @@ func (guards) State() string { return "on" }
 
 // endSession is the store's: it ends what the key names. Guardians end no session of a process that lives.
 func (s *State) endSession(key string) {
-	of := owner{member: int(key[0] - '0'), start: key[1] - '0', session: key[2:]}
-	if s.live(of) && s.broken == "" {
+	of := owner{life: life{int(key[0] - '0'), key[1] - '0'}, session: key[2:]}
+	if s.live(of.life) && s.broken == "" {
 		s.broken = "a guardian ends no session of a process that lives: it ends that of " + string(name(of.member))
 	}
 	s.vanish(of)
@@ -74,21 +72,21 @@ func (s *State) endSession(key string) {
 func (w *moves) guardians() {
 	for k, g := range w.s.guardians {
 		who := fmt.Sprintf("guardian %d of %s", k, name(g.member))
-		alive := w.s.live(owner{member: g.member, start: g.start})
-		learns := func(next guarding.State) func(*State) { return func(s *State) { s.ward(k, next) } }
-		switch g.ward.Next() {
+		alive := w.s.live(g.life)
+		learns := func(next guarding.State) func(*State) { return func(s *State) { s.learn(k, next) } }
+		switch g.knows.Next() {
 		case guarding.Listen:
 			if alive {
 				w.cutOff(k, who)
 			} else {
-				w.add(who+" reads the end of its line", learns(g.ward.LineClosed()))
+				w.add(who+" reads the end of its line", learns(g.knows.LineClosed()))
 			}
 		case guarding.Watch:
 			if !alive {
-				w.add(who+" learns that its process has ended", learns(g.ward.ParentEnded()))
+				w.add(who+" learns that its process has ended", learns(g.knows.ParentEnded()))
 			}
 		case guarding.EndPrograms: // nobody else sees them
-			w.add(who+" ends the programs", learns(g.ward.ProgramsEnded(true)))
+			w.add(who+" ends the programs", learns(g.knows.ProgramsEnded(true)))
 		case guarding.EndSessions:
 			w.ends(k, who)
 		}
@@ -104,39 +102,35 @@ func (w *moves) guardians() {
 // cutOff: the line is closed though the process lives, which then has another guardian beside this one.
 func (w *moves) cutOff(k int, who string) {
 	g := w.s.guardians[k]
-	if g.alone || w.s.used.Lines >= w.bounds.Lines {
+	if g.alone {
 		return
 	}
-	w.add(who+" loses its line", func(s *State) {
-		s.used.Lines++
+	w.fault(Lines, who+" loses its line", func(s *State) {
 		s.guard(g.member, g.book)
-		s.ward(k, g.ward.LineClosed())
+		s.learn(k, g.knows.LineClosed())
 		s.guardians[k].alone = true
 	})
 }
 
 // ends are the ways in which a session can be ended.
 func (w *moves) ends(k int, who string) {
-	for _, h := range w.s.guardians[k].ward.Sessions() {
+	for _, h := range w.s.guardians[k].knows.Sessions() {
 		end := func(s *State) {
 			s.endSession(h.Key)
-			s.ward(k, s.guardians[k].ward.Release(h.ID))
+			s.learn(k, s.guardians[k].knows.Release(h.ID))
 		}
 		w.add(who+" ends session "+h.Key, end)
-		if w.s.used.Duplicates < w.bounds.Duplicates {
-			w.add(who+" ends session "+h.Key+"; a copy of it is still on its way", func(s *State) {
-				s.used.Duplicates++
-				s.ends = append(slices.Clip(s.ends), h.Key)
-				end(s)
-			})
-		}
+		w.fault(Duplicates, who+" ends session "+h.Key+"; a copy of it is still on its way", func(s *State) {
+			s.ends = append(slices.Clip(s.ends), h.Key)
+			end(s)
+		})
 	}
 }
 
-// ward changes what a guardian knows. One that has nothing left to do is gone.
-func (s *State) ward(k int, next guarding.State) {
+// learn changes what a guardian knows. One that has nothing left to do is gone.
+func (s *State) learn(k int, next guarding.State) {
 	s.guardians = slices.Clone(s.guardians)
-	s.guardians[k].ward = next
+	s.guardians[k].knows = next
 	if next.Next() == guarding.Over {
 		s.guardians = slices.Delete(s.guardians, k, k+1)
 	}
@@ -144,9 +138,7 @@ func (s *State) ward(k int, next guarding.State) {
 
 // dismiss ends the guardians of a process that has left gracefully.
 func (s *State) dismiss(i int) {
-	s.guardians = slices.DeleteFunc(slices.Clone(s.guardians), func(g guardian) bool {
-		return g.member == i && g.start == s.members[i].starts && !g.alone
-	})
+	s.guardians = slices.DeleteFunc(slices.Clone(s.guardians), func(g guardian) bool { return g.life == s.life(i) && !g.alone })
 }
 
 // appendGuardians appends what guardians know, and what is under way.
@@ -154,10 +146,10 @@ func (s *State) appendGuardians(b []byte) []byte {
 	if !s.bounds.Guardians {
 		return b
 	}
-	b = append(b, byte(s.used.Lines), byte(len(s.guardians)), byte(len(s.ends)))
+	b = append(b, byte(len(s.guardians)), byte(len(s.ends)))
 	for _, g := range s.guardians {
-		b = append(b, byte(g.member), g.start, flag(g.alone), byte(g.ward.Next()), byte(len(g.ward.Sessions())))
-		for _, h := range g.ward.Sessions() {
+		b = append(b, byte(g.member), g.start, flag(g.alone), byte(g.knows.Next()), byte(len(g.knows.Sessions())))
+		for _, h := range g.knows.Sessions() {
 			b = append(strconv.AppendUint(b, h.ID, 10), 0)
 			b = append(append(b, h.Key...), 0)
 		}

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
@@ -14,23 +17,13 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// fate is what becomes of the next change.
-type fate uint8
-
-const (
-	fine fate = iota
-	lost      // it is done, the answer does not come
-	fails
-)
-
 // handle is the connection to the store of one process, for one call.
 type handle struct {
 	model.Handle
-	s      *State
-	member int
-	start  byte
-	lost   byte // sessions of its process
-	fate   fate
+	life
+	s    *State
+	lost byte // sessions of its process
+	fate model.Fate
 
 	request memory.GroupCall // what the call asks of the group
 }
@@ -38,44 +31,39 @@ type handle struct {
 var _ machine.Store = (*handle)(nil)
 
 // handle is a connection for a call that was answered so far.
-func (s *State) handle(i int, start byte, f fate, answers ...model.Answer) *handle {
-	h := &handle{s: s, member: i, start: start, lost: s.members[i].lost, fate: f}
+func (s *State) handle(l life, f model.Fate, answers ...model.Answer) *handle {
+	h := &handle{s: s, life: l, lost: s.members[l.member].lost, fate: f}
 	h.Handle = model.Handle{Side: h, Turn: &model.Turn{Answers: answers}}
 	h.Turn.Begin(math.MaxInt)
 	return h
 }
 
-// call makes a call on behalf of a process that started as number start in place i.
-func (s *State) call(i int, start byte, e machine.Effect, f fate) machine.Event {
-	return s.make(s.handle(i, start, f), s.params(i, start), e)
+// call makes a call on behalf of a process.
+func (s *State) call(l life, e machine.Effect, f model.Fate) machine.Event {
+	return s.make(s.handle(l, f), s.params(l), e)
 }
 
 func (s *State) make(h *handle, p machine.Start, e machine.Effect) machine.Event {
 	return s.rules.Machine.Caller(p, h).Call(context.Background(), e)
 }
 
-func (s *State) params(i int, start byte) machine.Start {
-	p := params(name(i), start)
-	m := s.members[i]
-	p.Hints, p.Expire = s.rules.Settled, s.rules.Settled
+func (s *State) params(l life) machine.Start {
+	m := s.members[l.member]
+	hints, me := s.rules.Settled, name(l.member)
+	p := machine.Start{
+		Params: kernel.Params{
+			Member: me, Join: cluster.PrepareJoin{Member: me}, Nonce: string('0' + l.start), SnapshotEvery: 1 << 60,
+			Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: time.Second},
+			Hints:  kernel.Hints{Log: hints, Docs: hints, Ends: hints, Vanish: hints},
+		},
+		Sessions: true,
+		Now:      func() protocol.Instant { return m.clock },
+		Wall:     func() time.Time { return time.UnixMilli(0) },
+	}
 	if s.bounds.Guardians {
-		p.Guard = guards{s, i, start}
+		p.Guard = guards{s, l}
 	}
-	p.Now = func() protocol.Instant { return m.clock }
-	p.Wall = func() time.Time { return time.UnixMilli(0) }
 	return p
-}
-
-// change makes one change under the call's fate.
-func (h *handle) change(do func() error) error {
-	switch h.fate {
-	case fails:
-		return store.ErrUnavailable
-	case lost:
-		_ = do() // nobody hears of it
-		return store.ErrUnknown
-	}
-	return do()
 }
 
 // Do implements [model.Side]. What is asked of the group is answered later. Who has read nothing of the log gets a
@@ -91,11 +79,11 @@ func (h *handle) Do(r model.Request) (a model.Answer, answered bool) {
 	case model.List:
 		a.Docs = h.s.docs.List(r.Doc.Key)
 	case model.Put:
-		a.Err = h.change(func() error { return h.put(r, &a) })
+		a.Err = h.fate.Change(func() error { return h.put(r, &a) }, nil)
 	case model.Delete:
-		a.Err = h.change(func() error { return h.s.delete(r.Doc) })
+		a.Err = h.fate.Change(func() error { return h.s.delete(r.Doc) }, nil)
 	case model.Append:
-		a.Err = h.change(func() error { a.Record.Index = h.s.append(r.Record.Data); return nil })
+		a.Err = h.fate.Change(func() error { a.Record.Index = h.s.append(r.Record.Data); return nil }, nil)
 	case model.Read:
 		if a.Err = store.ErrTruncated; r.Record.Index > 0 {
 			a.Page, a.Err = page(h.s.log[r.Record.Index+1-h.s.log[0].Index:], h.s), nil
@@ -106,7 +94,7 @@ func (h *handle) Do(r model.Request) (a model.Answer, answered bool) {
 	case model.Open:
 		a.Session = h
 	case model.Close:
-		h.s.vanish(owner{member: h.member, start: h.start, session: h.session("")})
+		h.s.vanish(owner{life: h.life, session: h.session("")})
 	}
 	return a, true
 }
@@ -133,11 +121,15 @@ func (h *handle) put(r model.Request, a *model.Answer) error {
 	if err != nil {
 		return err
 	}
-	d := doc{Doc: r.Doc, Of: owner{member: h.member, start: h.start}}
+	d := doc{Doc: r.Doc, Of: owner{life: h.life}}
 	if r.Session != nil {
 		d.Of.session = h.session(d.Key)
 	}
-	d.Version = s.next(d.Doc)
+	tail := store.Version("")
+	if ok {
+		tail = d.Version[1:] + "+"
+	}
+	d.Version = s.version(d.Key, tail)
 	if s.rules.Decode != nil {
 		d.Of.says = s.rules.Decode(d.Key, d.Value)
 	}
@@ -156,21 +148,12 @@ func (s *State) delete(d store.Doc) error {
 	return err
 }
 
-// next is the version that a document gets. Where versions are not ranked it begins with how often somebody was away,
-// so that a document which was renewed meanwhile differs; clocks stand still otherwise, so nobody renews.
-func (s *State) next(d store.Doc) store.Version {
-	first := store.Version(rune('0' + s.used.Suspicions))
-	switch {
-	case s.rules.Decode != nil:
-		return s.unique(d.Key)
-	case d.Version == "":
-		return first
+// version is another one of a document. Where versions are not ranked it is how often somebody was away, and a tail of
+// the document's own: one that was renewed meanwhile differs. Clocks stand still otherwise, so nobody renews.
+func (s *State) version(key string, tail store.Version) store.Version {
+	if s.rules.Decode == nil {
+		return store.Version(rune('0'+s.used[Suspicions])) + tail
 	}
-	return first + d.Version[1:] + "+"
-}
-
-// unique is a version that no document has had.
-func (s *State) unique(key string) store.Version {
 	s.puts++
 	return store.Version(key + versionMark + strconv.FormatUint(s.puts, 10))
 }

@@ -2,9 +2,9 @@ package walk
 
 import (
 	"slices"
-	"strings"
 
 	kernel "github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/proof/sim/model"
 )
 
 // note notes that a document, or, for "", the log has changed.
@@ -35,18 +35,12 @@ func (s *State) distribute() {
 	keys := s.changed
 	s.changed = nil
 	for i, m := range s.members {
-		if !m.up || len(keys) == 0 {
+		if !m.up {
 			continue
 		}
-		prefixes, log := s.rules.Machine.Watches(m.state)
 		for _, key := range keys {
-			if key == "" && log {
-				s.hint(i, "")
-			}
-			for _, p := range prefixes {
-				if key != "" && strings.HasPrefix(key, p) {
-					s.hint(i, p)
-				}
+			for _, p := range s.rules.Machine.Told(m.state, key) {
+				s.hint(i, p)
 			}
 		}
 	}
@@ -85,7 +79,7 @@ func (s *State) quiesce() {
 func (s *State) doOne(i int) bool {
 	for k, e := range s.members[i].calls {
 		if s.way(e) == Risky {
-			s.write(i, k, fine)
+			s.write(i, k, model.Fine)
 			return true
 		}
 		if s.deliver(i, k) {

@@ -156,7 +156,15 @@ func (n *Names) Seq(w cluster.WriterID, seq uint64) int64 {
 	return max(0, int64(seq)-int64(n.base.Wrote(w))) //nolint:gosec // small numbers
 }
 
-// Command appends what a command says.
+// All appends several values as Any does.
+func (n *Names) All(b []byte, xs ...any) []byte {
+	for _, x := range xs {
+		b = n.Any(b, x)
+	}
+	return b
+}
+
+// Command appends what a command says. It, Entry and value are a good part of a walk: they do without reflection.
 func (n *Names) Command(b []byte, c cluster.Command) []byte {
 	switch c := c.(type) {
 	case cluster.PrepareJoin:
@@ -202,7 +210,7 @@ func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 // Appended appends the answer to an append, and whether it is applied at once.
 func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
 	a, v := ev.(kernel.Appended), s.Value()
-	return n.Any(n.Any(n.Any(b, a.Outcome), a.Index == v.Index()+1), a.Index)
+	return n.All(b, a.Outcome, a.Index == v.Index()+1, a.Index)
 }
 
 // value appends the records that decide what a value does next. The job never changes.
@@ -236,9 +244,10 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 		b = binary.AppendUvarint(b, n.Index(r.entry.Index))
 		b = n.Entry(b, r.entry)
 	}
-	u := s.used
-	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Failures),
-		byte(u.Leaves), byte(u.Forgets), byte(len(s.docs)), byte(len(s.orphans)))
+	for _, times := range s.used {
+		b = append(b, byte(times))
+	}
+	b = append(b, byte(len(s.docs)), byte(len(s.orphans)))
 	for _, d := range s.docs {
 		if s.rules.Doc != nil {
 			b = s.rules.Doc(append(append(b, byte(d.Of.member), d.Of.start), d.Of.session...), d.Doc, n)

@@ -7,8 +7,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/check"
 	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/store"
 )
 
 // Model is the system that [check.Explore] walks.
@@ -25,7 +25,7 @@ func (m Model) Start() []*State { return []*State{start(m.rules, m.bounds)} }
 
 // Next implements check.Model.
 func (m Model) Next(s *State) []check.Move[*State] {
-	w := &moves{s: s, bounds: m.bounds}
+	w := &moves{s: s}
 	for i := range s.members {
 		w.starts(i)
 		if s.members[i].up {
@@ -42,9 +42,8 @@ func (m Model) Next(s *State) []check.Move[*State] {
 }
 
 type moves struct {
-	s      *State
-	bounds Config
-	out    []check.Move[*State]
+	s   *State
+	out []check.Move[*State]
 }
 
 func (w *moves) add(name string, do func(s *State)) {
@@ -53,13 +52,25 @@ func (w *moves) add(name string, do func(s *State)) {
 	w.reach(name, next)
 }
 
+// fault adds a move that uses up a fault of a kind, while the bounds have one left.
+func (w *moves) fault(f Fault, name string, do func(s *State)) {
+	if w.left(f) {
+		w.add(name, func(s *State) {
+			s.used[f]++
+			do(s)
+		})
+	}
+}
+
+func (w *moves) left(f Fault) bool { return w.s.used[f] < w.s.bounds.Faults[f] }
+
 // reach adds the state behind a move, after what nobody else can observe.
 func (w *moves) reach(name string, next *State) {
 	next.writeSecrets()
 	next.heed()
 	if w.s.rules.Settled {
 		next.tell()
-	} else if w.bounds.Prompt {
+	} else if w.s.bounds.Prompt {
 		next.catchUp()
 		next.writeSecrets()
 		next.heed()
@@ -78,30 +89,27 @@ func (w *moves) reach(name string, next *State) {
 // later and writing later are one, but where the write may fail. It may be dead by then, or have nothing to write yet.
 func (w *moves) starts(i int) {
 	m := w.s.members[i]
-	if m.up || m.gone || m.starts > 0 && w.s.used.Restarts >= w.bounds.Restarts {
+	if m.up || m.gone || m.starts > 0 && !w.left(Restarts) {
 		return
 	}
 	begin := func(s *State) {
 		if m.starts > 0 {
-			s.used.Restarts++
+			s.used[Restarts]++
 		}
 		s.begin(i)
 	}
 	started := w.s.clone()
 	begin(started)
 	k := slices.IndexFunc(started.members[i].calls, func(e machine.Effect) bool { return w.s.way(e) == Risky })
-	if k < 0 || w.bounds.Failures > 0 || !w.s.rules.JoinFirst {
+	if k < 0 || w.s.bounds.Faults[Failures] > 0 || !w.s.rules.JoinFirst {
 		w.add(fmt.Sprintf("%s starts", name(i)), begin)
 		return
 	}
 	w.done(fmt.Sprintf("%s starts, and", name(i)), i, k, started.members[i].calls[k], begin)
-	if w.s.used.Crashes < w.bounds.Crashes {
-		w.add(fmt.Sprintf("%s starts, and crashes before its first write is done", name(i)), func(s *State) {
-			begin(s)
-			s.used.Crashes++
-			s.stop(i)
-		})
-	}
+	w.fault(Crashes, fmt.Sprintf("%s starts, and crashes before its first write is done", name(i)), func(s *State) {
+		begin(s)
+		s.stop(i)
+	})
 }
 
 func (w *moves) reads(i int) {
@@ -140,7 +148,7 @@ func (s *State) forget() {
 		return
 	}
 	n := newNames(s)
-	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool { return !s.live(d.Of) && !n.Known(d.Key) })
+	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool { return !s.live(d.Of.life) && !n.Known(d.Key) })
 }
 
 // wake lets a member that was away find out how late it is, and what came meanwhile.
@@ -165,19 +173,15 @@ func (w *moves) calls(i int) {
 			continue
 		}
 		if to := w.s.clone(); to.deliver(i, k) {
-			w.reach(fmt.Sprintf("%s has its call done: %s", name(i), w.s.said(e)), to)
+			w.reach(fmt.Sprintf("%s has its call done: %s", name(i), machine.Short(e)), to)
 		}
 	}
 }
 
 func (w *moves) risky(i, k int, e machine.Effect) {
 	w.done(string(name(i)), i, k, e, func(*State) {})
-	if w.s.used.Failures < w.bounds.Failures {
-		w.add(fmt.Sprintf("a write of %s fails: %s", name(i), w.s.said(e)), func(s *State) {
-			s.used.Failures++
-			s.write(i, k, fails)
-		})
-	}
+	w.fault(Failures, fmt.Sprintf("a write of %s fails: %s", name(i), machine.Short(e)),
+		func(s *State) { s.write(i, k, model.Fails) })
 }
 
 // writeSecrets writes at once each document that nobody can have heard of: not the log, no write that is under way,
@@ -196,31 +200,26 @@ func (s *State) writeSecrets() {
 
 // done are the ways in which a write can be done.
 func (w *moves) done(who string, i, k int, e machine.Effect, first func(*State)) {
-	text := fmt.Sprintf("%s has its write done at entry %d: %s", who, w.s.head().Index(), w.s.said(e))
+	text := fmt.Sprintf("%s has its write done at entry %d: %s", who, w.s.head().Index(), machine.Short(e))
 	w.add(text, func(s *State) {
 		first(s)
-		s.write(i, k, fine)
+		s.write(i, k, model.Fine)
 	})
-	if w.s.used.Duplicates >= w.bounds.Duplicates {
-		return
-	}
-	w.add(text+"; the answer is lost", func(s *State) {
+	w.fault(Duplicates, text+"; the answer is lost", func(s *State) {
 		first(s)
-		s.used.Duplicates++
-		s.write(i, k, lost)
+		s.write(i, k, model.NoReply)
 	})
-	w.add(text+"; a copy of it is still on its way", func(s *State) {
+	w.fault(Duplicates, text+"; a copy of it is still on its way", func(s *State) {
 		first(s)
-		s.used.Duplicates++
-		s.orphans = append(slices.Clip(s.orphans), orphan{e, i, s.members[i].starts})
-		s.write(i, k, fine)
+		s.orphans = append(slices.Clip(s.orphans), orphan{s.life(i), e})
+		s.write(i, k, model.Fine)
 	})
 }
 
 // write does a write and answers: at once, or when the member goes on.
-func (s *State) write(i, k int, f fate) {
+func (s *State) write(i, k int, f model.Fate) {
 	m := s.own(i)
-	ev := s.call(i, m.starts, m.calls[k], f)
+	ev := s.call(s.life(i), m.calls[k], f)
 	m.calls = slices.Delete(slices.Clone(m.calls), k, k+1)
 	if m.awake() {
 		s.step(i, ev)
@@ -231,23 +230,17 @@ func (s *State) write(i, k int, f fate) {
 
 func (w *moves) fails(i int) {
 	m := w.s.members[i]
-	if w.s.used.Crashes < w.bounds.Crashes {
-		w.add(fmt.Sprintf("%s crashes", name(i)), func(s *State) {
-			s.used.Crashes++
-			s.stop(i)
-		})
-	}
-	if w.s.used.Leaves < w.bounds.Leaves && m.awake() && !m.leaving {
-		w.add(fmt.Sprintf("%s is asked to leave", name(i)), func(s *State) {
-			s.used.Leaves++
+	w.fault(Crashes, fmt.Sprintf("%s crashes", name(i)), func(s *State) { s.stop(i) })
+	if m.awake() && !m.leaving {
+		w.fault(Leaves, fmt.Sprintf("%s is asked to leave", name(i)), func(s *State) {
 			s.own(i).leaving = true
 			s.step(i, kernel.Stop{Reason: "asked"})
 		})
 	}
-	if w.s.used.Suspicions < w.bounds.Suspicions && m.awake() {
-		for _, d := range w.s.sessions(func(d doc) bool { return w.s.live(d.Of) && d.Of.member == i }) {
-			w.add(fmt.Sprintf("%s is away for longer than the TTL, and its session with %s is over", name(i), d.Key),
-				func(s *State) { s.lose(i, d.Of) })
+	if w.left(Suspicions) && m.awake() {
+		for _, d := range w.s.sessions(func(d doc) bool { return w.s.live(d.Of.life) && d.Of.member == i }) {
+			w.fault(Suspicions, fmt.Sprintf("%s is away for longer than the TTL, and its session with %s is over",
+				name(i), d.Key), func(s *State) { s.lose(i, d.Of) })
 		}
 	}
 }
@@ -266,13 +259,12 @@ func (s *State) sessions(suits func(doc) bool) []doc {
 // lose is a false suspicion: a live member's session ends, while the member is away for so long that its lease is over.
 // The others have renewed theirs meanwhile.
 func (s *State) lose(i int, of owner) {
-	s.used.Suspicions++
 	s.vanish(of)
 	s.own(i).lost++
 	s.docs = slices.Clone(s.docs)
 	for k, d := range s.docs {
-		if s.live(d.Of) && s.rules.Heartbeat(d.Key) {
-			s.docs[k].Version = s.renewed(d)
+		if s.live(d.Of.life) && s.rules.Heartbeat(d.Key) {
+			s.docs[k].Version = s.version(d.Key, d.Version[1:])
 		}
 	}
 	for j, m := range s.members {
@@ -280,37 +272,31 @@ func (s *State) lose(i int, of owner) {
 			s.settle(j) // they have looked meanwhile
 		}
 	}
+	s.sleep(i)
+}
+
+// sleep lets the lease of a member that was away be over.
+func (s *State) sleep(i int) {
 	if !s.bounds.Timeless {
 		s.own(i).clock += protocol.Instant(2 * ttl)
 	}
 }
 
-// renewed is the version of a heartbeat that was renewed.
-func (s *State) renewed(d doc) store.Version {
-	if s.rules.Decode != nil {
-		return s.unique(d.Key)
-	}
-	return store.Version(rune('0'+s.used.Suspicions)) + d.Version[1:]
-}
-
 // lates are writes that nobody waits for any more.
 func (w *moves) lates() {
 	for k, o := range w.s.orphans {
-		w.add(fmt.Sprintf("the store does a late write at entry %d: %s", w.s.head().Index(), w.s.said(o.effect)),
+		w.add(fmt.Sprintf("the store does a late write at entry %d: %s", w.s.head().Index(), machine.Short(o.effect)),
 			func(s *State) {
 				s.orphans = slices.Delete(slices.Clone(s.orphans), k, k+1)
-				s.call(o.member, o.start, o.effect, fine)
+				s.call(o.life, o.effect, model.Fine)
 			})
 	}
 }
 
 // expires are sessions of dead processes.
 func (w *moves) expires() {
-	for _, d := range w.s.sessions(func(d doc) bool { return !w.s.live(d.Of) }) {
+	for _, d := range w.s.sessions(func(d doc) bool { return !w.s.live(d.Of.life) }) {
 		w.add(fmt.Sprintf("the session of a dead process is over: %s is gone", d.Key),
 			func(s *State) { s.vanish(d.Of) })
 	}
 }
-
-// said is what a call asks for, or what an answer says.
-func (s *State) said(x any) string { return machine.Short(x) }

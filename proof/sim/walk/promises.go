@@ -14,9 +14,9 @@ func (m Model) Broken(s *State) string { return s.broken }
 // checkWork looks at who does what: no two members act for one partition at once unless its hand-over wants it, and
 // whoever acts takes part as far as it knows. And nobody counts more starts of the group than there were.
 func (s *State) checkWork() {
-	if e, _ := s.head().Epoch(); e.Start > 1+uint64(s.used.Forgets) {
+	if e, _ := s.head().Epoch(); e.Start > 1+uint64(s.used[Forgets]) {
 		s.broken = fmt.Sprintf("epoch %s counts another start of the group, which was forgotten %d times", e,
-			s.used.Forgets)
+			s.used[Forgets])
 	}
 	for p := range s.head().Partitions() {
 		var owner *member

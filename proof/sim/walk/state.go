@@ -26,7 +26,7 @@ type State struct {
 	guardians []guardian
 	ends      []string // sessions whose end is still on its way to the store, a second time
 	bounds    Config
-	used      Config // faults so far
+	used      Faults // so far
 	broken    string
 	changed   []string // keys that the move has changed, "" for the log; told of at its end
 	room      memory.Group
@@ -45,19 +45,26 @@ type record struct {
 
 type doc = model.Doc[owner]
 
+// life is one start of the process in the place of a member.
+type life struct {
+	member int
+	start  byte
+}
+
+// life is the one that the process in place i has, or had last.
+func (s *State) life(i int) life { return life{i, s.members[i].starts} }
+
 // owner is the process that wrote a document.
 type owner struct {
-	member  int
-	start   byte
+	life
 	session string // "": it does not go with its process
 	says    any    // for rules that decode
 }
 
 // orphan is a write whose sender does not wait for it.
 type orphan struct {
+	life
 	effect machine.Effect
-	member int
-	start  byte
 }
 
 // member is one member's process, or the place of one.
@@ -69,18 +76,11 @@ type member struct {
 	lost    byte // sessions
 	state   machine.State
 	clock   protocol.Instant
-	calls   []machine.Effect // under way
-	answers []machine.Event  // of writes, wait until the member goes on; in one order, since they come at once
-	hints   []string         // prefixes that it has yet to be told of, sorted
-	inquiry *inquiry         // to the group; never changed
-	work    supervisor
-}
-
-// supervisor is what runs.
-type supervisor struct {
-	version uint64
-	lease   protocol.Instant
-	grants  []*protocol.Grant
+	calls   []machine.Effect    // under way
+	answers []machine.Event     // of writes, wait until the member goes on; in one order, since they come at once
+	hints   []string            // prefixes that it has yet to be told of, sorted
+	inquiry *inquiry            // to the group; never changed
+	work    protocol.Assignment // what the supervisor runs
 }
 
 // acts tells whether the member does the work of a partition: it runs it, and its lease is not over by its own clock. A
@@ -89,24 +89,21 @@ func (m *member) acts(p cluster.PartitionID) bool { return m.token(p) != 0 }
 
 // token is the one under which the member does the work of a partition; 0 when it does not.
 func (m *member) token(p cluster.PartitionID) cluster.Token {
-	if !m.up || m.clock >= m.work.lease {
+	if !m.up || m.clock >= m.work.ValidUntil {
 		return 0
 	}
-	i := slices.IndexFunc(m.work.grants, func(g *protocol.Grant) bool { return g.Partition == p })
+	i := slices.IndexFunc(m.work.Grants, func(g *protocol.Grant) bool { return g.Partition == p })
 	if i < 0 {
 		return 0
 	}
-	return m.work.grants[i].Token
+	return m.work.Grants[i].Token
 }
 
 // awake tells whether the member has noticed how late it is.
 func (m *member) awake() bool { return m.clock == m.state.Now() }
 
 // index is how far the member has read.
-func (m *member) index() cluster.Index {
-	v := m.state.Value()
-	return v.Index()
-}
+func (m *member) index() cluster.Index { return m.state.Value().Index() }
 
 // writing tells whether a write of the member is under way.
 func (s *State) writing(m *member) bool {
@@ -219,7 +216,7 @@ func (s *State) trim() {
 // reads tells whether a member folds the log.
 func (s *State) reads(m *member) bool {
 	if s.rules.Read == nil {
-		return s.rules.Folds(m.state)
+		return s.rules.Folds != nil && s.rules.Folds(m.state)
 	}
 	return s.rules.Read(m.state, store.Page{}) != nil
 }
@@ -227,22 +224,11 @@ func (s *State) reads(m *member) bool {
 // behind tells whether there is something in the log that a member has yet to read.
 func (s *State) behind(m *member) bool { return s.reads(m) && m.index() < s.head().Index() }
 
-// Exists implements [Store].
-func (s *State) Exists(key string) bool {
-	_, ok := s.docs.Find(key)
-	return ok
-}
-
-// live tells whether the process that wrote a document lives.
-func (s *State) live(o owner) bool {
-	m := s.members[o.member]
-	return m.up && m.starts == o.start
-}
+// live tells whether a process lives.
+func (s *State) live(l life) bool { return s.members[l.member].up && s.life(l.member) == l }
 
 // same tells whether a document goes with the same session.
-func (o owner) same(d doc) bool {
-	return d.Of.member == o.member && d.Of.start == o.start && d.Of.session == o.session
-}
+func (o owner) same(d doc) bool { return d.Of.life == o.life && d.Of.session == o.session }
 
 // vanish ends a session: its documents go.
 func (s *State) vanish(of owner) {

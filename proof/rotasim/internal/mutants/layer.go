@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -132,14 +131,7 @@ func proof(text string) (string, error) {
 // tests is the program with the tests of a package and all flaws in them. It is built when the first story of the
 // package is played.
 func (p *program) tests(ctx context.Context, pkg string) (string, error) {
-	p.mu.Lock()
-	build, ok := p.built[pkg]
-	if !ok {
-		build = sync.OnceValues(func() (string, error) {
-			return p.flaws.BuildTests(ctx, p.root, filepath.Join(p.dir, filepath.FromSlash(pkg)), "./"+pkg)
-		})
-		p.built[pkg] = build
-	}
-	p.mu.Unlock()
-	return build()
+	return p.once("tests of "+pkg, func() (string, error) {
+		return p.flaws.BuildTests(ctx, p.root, filepath.Join(p.dir, filepath.FromSlash(pkg)), "./"+pkg)
+	})
 }

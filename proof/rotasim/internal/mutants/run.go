@@ -81,7 +81,7 @@ func (p *program) look(ctx context.Context, name string) (Found, error) {
 	told, ok := stories()[name]
 	switch {
 	case ok:
-		all = []layer{told.layer()}
+		all = []layer{told}
 	case args != "":
 		all = slices.Insert(all, 0, parse(args))
 	}
@@ -114,9 +114,20 @@ type program struct {
 	dir      string // of what is built
 	path     string
 
-	mu    sync.Mutex
-	said  map[string]string                 // by layer: what is broken there without a flaw, "" for nothing
-	built map[string]func() (string, error) // by package: its tests
+	mu   sync.Mutex
+	done map[string]func() (string, error) // what once has done
+}
+
+// once does something when it is first asked for by this name, and remembers what came of it.
+func (p *program) once(name string, do func() (string, error)) (string, error) {
+	p.mu.Lock()
+	done, ok := p.done[name]
+	if !ok {
+		done = sync.OnceValues(do)
+		p.done[name] = done
+	}
+	p.mu.Unlock()
+	return done()
 }
 
 // build builds it in dir. Without a flaw it does what this program does.
@@ -125,8 +136,8 @@ func build(ctx context.Context, protocol, dir string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{protocol: protocol, flaws: Table(protocol), root: root, dir: dir, said: make(map[string]string),
-		built: make(map[string]func() (string, error))}
+	p := &program{protocol: protocol, flaws: Table(protocol), root: root, dir: dir,
+		done: make(map[string]func() (string, error))}
 	if p.path, err = p.flaws.Build(ctx, root, dir, "./proof/rotasim"); err != nil {
 		return nil, err
 	}
@@ -164,21 +175,12 @@ func (p *program) digest(ctx context.Context, path string, environ []string) (st
 // passes is an error where a layer finds something in the program without a flaw too: a bug of Rota, or a false alarm
 // of the layer. Such a proof says nothing about a flaw.
 func (p *program) passes(ctx context.Context, l layer) error {
-	name := l.String()
-	p.mu.Lock()
-	why, known := p.said[name]
-	p.mu.Unlock()
-	if !known {
-		var err error
-		if why, err = p.try(ctx, l, p.flaws.Sound()); err != nil {
-			return fmt.Errorf("the program without a flaw: %w", err)
-		}
-		p.mu.Lock()
-		p.said[name] = why
-		p.mu.Unlock()
+	why, err := p.once(l.String(), func() (string, error) { return p.try(ctx, l, p.flaws.Sound()) })
+	if err != nil {
+		return fmt.Errorf("the program without a flaw: %w", err)
 	}
 	if why != "" {
-		return fmt.Errorf("%s finds this without the flaw too: %s", name, why)
+		return fmt.Errorf("%s finds this without the flaw too: %s", l, why)
 	}
 	return nil
 }

@@ -53,24 +53,18 @@ func all() (flaws []flaw.Listed) {
 	return flaws
 }
 
-// story is a test of a package. It notices a flaw in any run, where seeds and walks of the checker meet the flaw by
-// luck, or only with much time: the right read must be old, or the right answer late.
-type story struct{ pkg, test string }
-
-// stories are those of the flaws that are looked for by one. A flaw that its story does not notice has survived.
-func stories() map[string]story {
-	out := make(map[string]story)
+// stories are the tests of packages by which flaws are looked for. A story notices its flaw in any run, where seeds and
+// walks of the checker meet it by luck, or only with much time: the right read must be old, or the right answer late. A
+// flaw that its story does not notice has survived.
+func stories() map[string]layer {
+	out := make(map[string]layer)
 	for _, f := range all() {
 		if pkg, test, ok := strings.Cut(f.Notes["story"], " "); ok {
-			out[f.Name] = story{pkg, test}
+			out[f.Name] = layer{name: Story, args: []string{"-test.run", "^" + test + "$", "-test.timeout", "60s"},
+				pkg: pkg}
 		}
 	}
 	return out
-}
-
-// layer is the one that plays the story.
-func (s story) layer() layer {
-	return layer{name: Story, args: []string{"-test.run", "^" + s.test + "$", "-test.timeout", "60s"}, pkg: s.pkg}
 }
 
 // known tells with which arguments each flaw was found the last time: known.txt has a line for each, its name and the

@@ -38,24 +38,24 @@ func TestTable(t *testing.T) {
 	}
 	for name, s := range stories() { // order-free: each is looked at
 		if !names[name] {
-			t.Errorf("the story %s is for %q, which is no flaw of the table", s.test, name)
+			t.Errorf("the story %s is for %q, which is no flaw of the table", s, name)
 		}
 		if !s.written(t, root) {
-			t.Errorf("%s has no test %s, which is to notice that %s", s.pkg, s.test, name)
+			t.Errorf("there is no test for %s, which is to notice that %s", s, name)
 		}
 	}
 }
 
 // written reports whether a package has the test of a story.
-func (s story) written(t *testing.T, root string) bool {
+func (l layer) written(t *testing.T, root string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(s.pkg), "*_test.go"))
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(l.pkg), "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return slices.ContainsFunc(files, func(file string) bool {
 		text, err := os.ReadFile(file)
-		return err == nil && strings.Contains(string(text), "\nfunc "+s.test+"(t *testing.T) {\n")
+		return err == nil && strings.Contains(string(text), "\nfunc "+strings.Trim(l.args[1], "^$")+"(t *testing.T) {\n")
 	})
 }
 
@@ -86,7 +86,7 @@ func TestTheSoundProgramIsAskedToo(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &program{path: path, said: make(map[string]string)}
+	s := &program{path: path, done: make(map[string]func() (string, error))}
 	for range 2 { // the second answer is remembered
 		if err := s.passes(t.Context(), layer{name: Checker, args: []string{"check"}}); err != nil {
 			t.Error(err)

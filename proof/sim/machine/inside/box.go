@@ -8,13 +8,12 @@ import (
 
 // Box appends the parts of an outbox that decide what its writer appends, but not when.
 func Box(b []byte, n *walk.Names, w cluster.WriterID, o *outbox.Box) []byte {
-	b = n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Limit)
+	b = n.All(b, n.Seq(w, o.Seq), o.Busy, o.Limit)
 	for _, r := range Into(o).At("refusals").List() {
 		b = n.Any(append(b, 1), r.At("tries").Any())
 	}
 	if o.Pending == nil {
 		return append(b, 0)
 	}
-	return n.Entry(n.Any(n.Any(n.Any(append(b, 2), o.Pending.Known), o.Pending.Maybe), o.Pending.Acks > 0),
-		o.Pending.Entry)
+	return n.Entry(n.All(append(b, 2), o.Pending.Known, o.Pending.Maybe, o.Pending.Acks > 0), o.Pending.Entry)
 }

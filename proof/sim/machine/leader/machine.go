@@ -1,3 +1,5 @@
+// Package leader is the protocol leader as a machine for the simulator and the checker. Its phases name also how far a
+// member is as a leader.
 package leader
 
 import (
@@ -35,29 +37,32 @@ func (s *State) Phase() string {
 		"halted"}[s.Is]
 }
 
-// faults are those of the standard table, and what only a leader can do. The two ends of a run that rewrite the log are
-// not among them: plain members do not read it.
+// faults are what can hit a member of leader, and in which phases. The two ends of a run that rewrite the log are not
+// among them: plain members do not read it.
 func faults() []machine.Fault {
-	all := []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed",
-		"leaving"}
 	works := []string{"joined", "ruling"}
-	table := machine.Table(machine.Phases{
-		All:     all,
-		Writes:  []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
-		Renews:  works,
-		Looks:   works,
-		Begins:  []string{"heartbeat", "confirm"},
-		Told:    []string{"join", "joined", "ruling", "leaving"},
-		Lists:   []string{"joined", "adopting", "ruling"},
-		Leaves:  []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed"},
+	whole := []string{machine.Cluster}
+	return machine.Table(machine.Phases{
+		All: []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm",
+			"removed", "leaving"},
+		Writes: []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
+		Renews: works,
+		Looks:  works,
+		Begins: []string{"heartbeat", "confirm"},
+		Told:   []string{"join", "joined", "ruling", "leaving"},
+		Lists:  []string{"joined", "adopting", "ruling"},
+		Leaves: []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm",
+			"removed"},
 		Doubled: []string{"join", "joined", "ruling", "confirm", "leaving"},
 		Runs:    works,
 		Stops:   []string{"joined", "ruling", "confirm", "leaving"},
 		Parts:   []string{"ruling"},
+		Guarded: []string{"join", "joined", "ruling", "confirm", "leaving"},
+
+		Sessions: whole,
+		Log:      whole,
+		Leaders:  whole,
 	})
-	table = append(table, machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}})
-	table = append(table, machine.Guardians([]string{"join", "joined", "ruling", "confirm", "leaving"})...)
-	return machine.Without(table, machine.TailLost, machine.NewerEntry)
 }
 
 // stray is a heartbeat, a mailbox, a head or an assignment of somebody who is no member.
@@ -74,15 +79,15 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 	return machine.StrayHeartbeat(v, docs)
 }
 
-func start(a machine.Start) machine.State {
-	return &State{leader.NewState(machine.Params(a), leader.Role{Offer: 2 * a.TTL, StandBys: 2})}
+func start(s machine.Start) machine.State {
+	return &State{leader.NewState(s.Params, leader.Role{Offer: 2 * s.TTL, StandBys: 2})}
 }
 
 func step(s *State, ev member.Event) []member.Effect { return leader.Step(&s.State, ev) }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	c := &leader.Caller{LogCaller: machine.LogCaller(s, st)}
-	c.Tied = leader.Tied(s.Join.Member)
+	c.Tied = leader.Tied(s.Member)
 	return c
 }
 

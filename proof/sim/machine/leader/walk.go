@@ -23,8 +23,7 @@ func Rules() *walk.Rules {
 	m := Machine()
 	m.Caller = func(s machine.Start, st machine.Store) machine.Caller { return walker{caller(s, st), s, st} }
 	return &walk.Rules{
-		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true },
-		Settled: true, Once: true,
+		Machine: m, Way: way, Settled: true, Once: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
 		Decode: decode, Skip: unkeyed(), Over: over,
 	}
@@ -70,7 +69,7 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 	case member.Append:
 		return walk.Risky
 	case leader.Delete:
-		if e.Key != leader.LeaderKey && c.Suspicions > 0 {
+		if e.Key != leader.LeaderKey && c.Faults[walk.Suspicions] > 0 {
 			return walk.Quiet
 		}
 		return wayOf(e.Key)
@@ -121,9 +120,9 @@ func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
 // value appends the parts of the value that decide its next change, other than members and owners.
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	l, _ := v.Leader()
-	b = n.Any(n.Any(b, l.Writer), l.Term)
+	b = n.All(b, l.Writer, l.Term)
 	for m := range v.Members() {
-		b = n.Any(b, [2]bool{m.Draining, m.Revoked})
+		b = n.All(b, m.Draining, m.Revoked)
 	}
 	for p := range v.Partitions() {
 		b = n.Any(b, p.Offered)

@@ -18,10 +18,14 @@ func TestNothingBreaks(t *testing.T) {
 		bounds walk.Config
 	}{
 		{"three members", 1, walk.Config{Members: 3, Partitions: 1, Prompt: true}},
-		{"two members, a crash, told late", 50, walk.Config{Members: 2, Partitions: 1, Crashes: 1}},
-		{"three members, a crash", 50, walk.Config{Members: 3, Partitions: 1, Crashes: 1, Prompt: true}},
-		{"three members, a suspicion", 150, walk.Config{Members: 3, Partitions: 1, Suspicions: 1, Prompt: true}},
-		{"two members, a leave", 150, walk.Config{Members: 2, Partitions: 1, Leaves: 1, Prompt: true}},
+		{"two members, a crash, told late", 50, walk.Config{Members: 2, Partitions: 1,
+			Faults: walk.Faults{walk.Crashes: 1}}},
+		{"three members, a crash", 50, walk.Config{Members: 3, Partitions: 1,
+			Faults: walk.Faults{walk.Crashes: 1}, Prompt: true}},
+		{"three members, a suspicion", 150, walk.Config{Members: 3, Partitions: 1,
+			Faults: walk.Faults{walk.Suspicions: 1}, Prompt: true}},
+		{"two members, a leave", 150, walk.Config{Members: 2, Partitions: 1,
+			Faults: walk.Faults{walk.Leaves: 1}, Prompt: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +41,8 @@ func TestNothingBreaks(t *testing.T) {
 // told of everything at once find out in time, so they are told later here.
 func TestTimelessBreaks(t *testing.T) {
 	t.Parallel()
-	r := check.Explore(walk.New(leader.Rules(), walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Timeless: true}),
+	r := check.Explore(walk.New(leader.Rules(), walk.Config{Members: 2, Partitions: 1,
+		Faults: walk.Faults{walk.Suspicions: 1}, Timeless: true}),
 		check.Options{Violations: 1})
 	if len(r.Violations) == 0 || !strings.HasPrefix(r.Violations[0].Promise, "G2") {
 		t.Errorf("got %+v", r)

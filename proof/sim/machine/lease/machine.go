@@ -1,3 +1,5 @@
+// Package lease is the protocol lease as a machine for the simulator and the checker. The truth is assembled from the
+// documents, as the protocol itself does it.
 package lease
 
 import (
@@ -18,16 +20,15 @@ func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "lease", Joined: []string{"joined", "leader"}, Faults: faults(),
 		Start: start, Step: machine.Steps(step), Call: call, Caller: caller,
-		Watches: watches,
+		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
 		Truth:   truth, Stray: stray, Gap: gap, Recovery: recovery, Leads: "leader",
 	}
 }
 
-// faults are those of the standard table, in the phases of a member of lease. What happens to a log cannot happen to
-// documents.
+// faults are what can hit a member of lease, and in which phases. What happens to a log cannot happen to documents.
 func faults() []machine.Fault {
-	works := []string{"joined", "leader"}
-	table := machine.Table(machine.Phases{
+	works, whole := []string{"joined", "leader"}, []string{machine.Cluster}
+	return machine.Table(machine.Phases{
 		All:     []string{"name", "beat", "join", "joined", "leader", "leaving"},
 		Writes:  []string{"beat", "join", "joined", "leader", "leaving"},
 		Renews:  works,
@@ -36,21 +37,17 @@ func faults() []machine.Fault {
 		Told:    works,
 		Lists:   []string{"leader"},
 		Leaves:  []string{"name", "beat", "join", "joined", "leader"},
-		Doubled: []string{"joined", "leader"},
+		Doubled: works,
 		Runs:    works,
 		Stops:   []string{"joined", "leader", "leaving"},
+		Dirty:   []string{"name", "join", "joined", "leader", "leaving"},
+		Torn:    []string{"join", "joined", "leader", "leaving"},
+		Takes:   works,
+		Guarded: []string{"join", "joined", "leader", "leaving"},
+
+		Sessions: whole,
+		Leaders:  whole,
 	})
-	table = append(table,
-		machine.Fault{Kind: machine.DirtyRead, Weight: 6, Phases: []string{"name", "join", "joined", "leader",
-			"leaving"}, Suits: func(c machine.Call) bool { return !c.Write && !c.Renew }},
-		machine.Fault{Kind: machine.TornCall, Phases: []string{"join", "joined", "leader", "leaving"},
-			Suits: func(c machine.Call) bool { return c.Reads }},
-		machine.Fault{Kind: machine.LateIndex, Phases: works, Suits: func(c machine.Call) bool { return c.Takes }},
-		machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}},
-	)
-	table = append(table, machine.Guardians([]string{"join", "joined", "leader", "leaving"})...)
-	return machine.Without(table, machine.Truncation, machine.Garbage, machine.Foreign, machine.TailLost,
-		machine.NewerEntry)
 }
 
 // State is a member's.
@@ -64,13 +61,9 @@ func (s *State) Phase() string {
 	return [...]string{"", "name", "beat", "join", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
 }
 
-func start(s machine.Start) machine.State {
-	return &State{lease.NewState(machine.Params(s))}
-}
+func start(s machine.Start) machine.State { return &State{lease.NewState(s.Params)} }
 
 func step(s *State, ev member.Event) []member.Effect { return lease.Step(&s.State, ev) }
-
-func watches(s machine.State) ([]string, bool) { return s.(*State).Watching() }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}

@@ -22,9 +22,7 @@ import (
 // Rules are those of lease's walks.
 func Rules() *walk.Rules {
 	return &walk.Rules{
-		Machine: Machine(), Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true },
-		Settled:   true,
-		Folds:     func(machine.State) bool { return false },
+		Machine: Machine(), Way: way, Settled: true,
 		Heartbeat: func(key string) bool { return strings.HasPrefix(key, "node/") },
 		Key:       key, Effect: effect, Event: event, Doc: document,
 	}
@@ -47,17 +45,10 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 
 func value(b []byte, v cluster.Value, n *walk.Names) []byte {
 	for m := range v.Members() {
-		b = all(b, n, m.ID, m.State, m.Incarnation, m.Heartbeat, m.Draining)
+		b = n.All(b, m.ID, m.State, m.Incarnation, m.Heartbeat, m.Draining)
 	}
 	for p := range v.Partitions() {
-		b = all(b, n, p.ID, p.Owner, p.State, p.Token, p.Offered, p.Dropped, p.Next, p.Slot)
-	}
-	return b
-}
-
-func all(b []byte, n *walk.Names, xs ...any) []byte {
-	for _, x := range xs {
-		b = n.Any(b, x)
+		b = n.All(b, p.ID, p.Owner, p.State, p.Token, p.Offered, p.Dropped, p.Next, p.Slot)
 	}
 	return b
 }
@@ -65,15 +56,15 @@ func all(b []byte, n *walk.Names, xs ...any) []byte {
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	switch e := e.(type) {
 	case lease.Fetch:
-		return all(b, n, "fetch", e.Keys)
+		return n.All(b, "fetch", e.Keys)
 	case lease.Survey:
 		heartbeats := slices.DeleteFunc(slices.Clone(e.Keys),
 			func(key string) bool { return !strings.HasPrefix(key, protocol.NodePrefix) })
-		return all(b, n, "survey", heartbeats)
+		return n.All(b, "survey", heartbeats)
 	case lease.Write:
-		return document(all(b, n, "write", e.Delete), e.Doc, n)
+		return document(n.All(b, "write", e.Delete), e.Doc, n)
 	case member.Renew:
-		return all(b, n, "renew", e.Key, e.Create)
+		return n.All(b, "renew", e.Key, e.Create)
 	case lease.ReadView:
 		return n.Any(b, "read view")
 	case lease.Show:
@@ -296,27 +287,14 @@ func (k *namer) doc(d store.Doc) {
 		return
 	}
 	k.alias("value ", string(d.Value))
-	kind, name, _ := strings.Cut(d.Key, "/")
-	switch kind {
-	case "config":
-		k.any(x.Index)
-	case "nodes":
-		k.any(x.Index)
-		for _, n := range x.Nodes {
-			m, _ := cluster.DecodeMember(n.Member)
-			k.any(m)
-		}
-	case "job":
-		j, _ := cluster.DecodeJob(x.Job)
-		k.any(j.State, x.Submitted)
-	case "partition":
-		p, _ := cluster.DecodePartition(x.Task)
-		k.any(p, x.Holder, x.State, x.Token, x.By, x.Of, x.Spec, len(x.Said))
-	case "lock":
-		k.number("term", x.Term)
-		if name == "board" {
-			k.number("view", x.View)
-		}
-		k.any(x.Holder, x.Index, x.Specs, x.Free, x.Stop)
+	k.number("term", x.Term)
+	k.number("view", x.View)
+	for _, n := range x.Nodes {
+		m, _ := cluster.DecodeMember(n.Member)
+		k.any(m)
 	}
+	j, _ := cluster.DecodeJob(x.Job)
+	p, _ := cluster.DecodePartition(x.Task)
+	k.any(x.Index, x.Holder, x.State, x.Specs, x.Free, x.Stop, x.Submitted, x.Token, x.By, x.Of, x.Spec, len(x.Said),
+		j.State, p)
 }

@@ -1,3 +1,4 @@
+// Package replica is the protocol replica as a machine for the simulator and the checker.
 package replica
 
 import (
@@ -20,11 +21,12 @@ func Machine() *machine.Machine {
 	}
 }
 
-// faults are those of the standard table, in the phases of a member of replica.
+// faults are what can hit a member of replica, and in which phases.
 func faults() []machine.Fault {
-	joined := []string{"joined"}
-	return append(machine.Table(machine.Phases{
-		All:     []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed", "leaving"},
+	joined, whole := []string{"joined"}, []string{machine.Cluster}
+	return machine.Table(machine.Phases{
+		All: []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed",
+			"leaving"},
 		Writes:  []string{"heartbeat", "join", "prepared", "joined", "confirm", "leaving"},
 		Renews:  joined,
 		Looks:   joined,
@@ -35,7 +37,12 @@ func faults() []machine.Fault {
 		Doubled: []string{"prepared", "joined", "confirm", "leaving"},
 		Runs:    joined,
 		Stops:   []string{"joined", "confirm", "leaving"}, // a removed member has lapsed, and so stopped, before
-	}), machine.Guardians([]string{"join", "prepared", "joined", "confirm", "leaving"})...)
+		Guarded: []string{"join", "prepared", "joined", "confirm", "leaving"},
+
+		Sessions: whole,
+		Log:      whole,
+		Rewrites: whole,
+	})
 }
 
 // State is a member's.
@@ -50,9 +57,7 @@ func (s *State) Phase() string {
 		"halted"}[s.Is]
 }
 
-func start(s machine.Start) machine.State {
-	return &State{replica.NewState(machine.Params(s))}
-}
+func start(s machine.Start) machine.State { return &State{replica.NewState(s.Params)} }
 
 func step(s *State, ev member.Event) []member.Effect { return replica.Step(&s.State, ev) }
 

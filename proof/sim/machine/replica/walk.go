@@ -48,13 +48,13 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 }
 
 // prompt: a look at a heartbeat that is there, a list without gaps.
-func prompt(st walk.Store, s machine.State, e machine.Effect) bool {
+func prompt(exists func(key string) bool, s machine.State, e machine.Effect) bool {
 	if e, ok := e.(replica.CheckHeartbeat); ok {
-		return st.Exists(e.Key)
+		return exists(e.Key)
 	}
 	v := s.Value()
 	for m := range v.Members() {
-		if !st.Exists(m.Heartbeat) { // nobody is held here
+		if !exists(m.Heartbeat) { // nobody is held here
 			return false
 		}
 	}
@@ -92,18 +92,16 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
 	in := inside.Into(s)
 	l := &s.Log
-	for _, x := range [...]any{
+	b = n.All(b,
 		s.Is, s.At, s.Life, s.Inc, s.Joined, s.Stop, s.Own, s.Pace, s.Behind(), s.Given.ValidUntil, s.Reports,
 		s.Work.Changed, s.Work.Holds,
 		l.Began, l.Busy, l.Hint, l.Snap, l.Saving, l.Next, l.Rest, l.Out.Next,
-	} {
-		b = n.Any(b, x)
-	}
+	)
 	for _, path := range [...]string{"watching", "sweep", "check", "checkSent", "claim"} {
 		b = n.Any(b, in.At(path).Any(), "Observation.Before")
 	}
 	for _, g := range s.Given.Grants {
-		b = n.Any(n.Any(n.Any(append(b, 1), g.Partition), g.Token), g.Attempt)
+		b = n.All(append(b, 1), g.Partition, g.Token, g.Attempt)
 	}
 	for _, o := range inside.Get[heartbeat.Observations](in, "heartbeats") {
 		if n.Known(o.Key) {

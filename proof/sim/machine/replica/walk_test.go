@@ -18,16 +18,19 @@ func TestNothingBreaks(t *testing.T) {
 		bounds walk.Config
 	}{
 		{"three members, any read", walk.Config{Members: 3, Partitions: 1, Sweeps: true}},
-		{"two members, a crash and a restart", walk.Config{Members: 2, Partitions: 1, Crashes: 1, Restarts: 1}},
-		{"two members, a suspicion, a failed append", walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Failures: 1,
-			Prompt: true}},
-		{"two members, a leave and a crash", walk.Config{Members: 2, Partitions: 1, Leaves: 1, Crashes: 1,
-			Prompt: true}},
-		{"two members, no gap", walk.Config{Members: 2, Partitions: 2, Crashes: 1, Handover: cluster.HandoverNoGap,
-			Prompt: true}},
+		{"two members, a crash and a restart", walk.Config{Members: 2, Partitions: 1,
+			Faults: walk.Faults{walk.Crashes: 1, walk.Restarts: 1}}},
+		{"two members, a suspicion, a failed append", walk.Config{Members: 2, Partitions: 1,
+			Faults: walk.Faults{walk.Suspicions: 1, walk.Failures: 1}, Prompt: true}},
+		{"two members, a leave and a crash", walk.Config{Members: 2, Partitions: 1,
+			Faults: walk.Faults{walk.Leaves: 1, walk.Crashes: 1}, Prompt: true}},
+		{"two members, no gap", walk.Config{Members: 2, Partitions: 2,
+			Faults: walk.Faults{walk.Crashes: 1}, Handover: cluster.HandoverNoGap, Prompt: true}},
 		{"three members", walk.Config{Members: 3, Partitions: 1, Prompt: true}},
-		{"three members, two partitions, a crash", walk.Config{Members: 3, Partitions: 2, Crashes: 1, Prompt: true}},
-		{"three members, a doubled append", walk.Config{Members: 3, Partitions: 1, Duplicates: 1, Prompt: true}},
+		{"three members, two partitions, a crash", walk.Config{Members: 3, Partitions: 2,
+			Faults: walk.Faults{walk.Crashes: 1}, Prompt: true}},
+		{"three members, a doubled append", walk.Config{Members: 3, Partitions: 1,
+			Faults: walk.Faults{walk.Duplicates: 1}, Prompt: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,8 +45,8 @@ func TestNothingBreaks(t *testing.T) {
 // TestTimelessBreaks lets a heartbeat vanish too early: two members must be found at work for one partition.
 func TestTimelessBreaks(t *testing.T) {
 	t.Parallel()
-	r := check.Explore(walk.New(replica.Rules(), walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Prompt: true,
-		Timeless: true}), check.Options{Violations: 1})
+	r := check.Explore(walk.New(replica.Rules(), walk.Config{Members: 2, Partitions: 1,
+		Faults: walk.Faults{walk.Suspicions: 1}, Prompt: true, Timeless: true}), check.Options{Violations: 1})
 	if len(r.Violations) == 0 || !strings.HasPrefix(r.Violations[0].Promise, "G2") {
 		t.Errorf("got %+v", r)
 	}

@@ -1,3 +1,4 @@
+// Package sync is the protocol sync as a machine for the simulator and the checker.
 package sync
 
 import (
@@ -22,11 +23,11 @@ func Machine() *machine.Machine {
 	}
 }
 
-// faults are those of the standard table, in the phases of a member of sync, and those of its group.
+// faults are what can hit a member of sync, and in which phases.
 func faults() []machine.Fault {
 	joined := []string{"joined"}
 	whole := []string{machine.Cluster}
-	table := machine.Table(machine.Phases{
+	return machine.Table(machine.Phases{
 		All:     []string{"reading", "joining", "waiting", "joined", "apart", "removed", "leaving"},
 		Writes:  []string{"joined", "leaving"},
 		Renews:  joined,
@@ -35,13 +36,12 @@ func faults() []machine.Fault {
 		Doubled: []string{"waiting", "joined", "apart", "leaving"},
 		Runs:    joined,
 		Stops:   []string{"joined", "apart", "leaving"},
+		Guarded: []string{"waiting", "joined"},
+
+		Log:      whole,
+		Rewrites: whole,
+		Group:    whole,
 	})
-	table = machine.Without(table, machine.SessionExpiry)
-	table = append(table, machine.Guardians([]string{"waiting", "joined"})...)
-	return append(table, machine.Fault{Kind: machine.GroupFails, Weight: 3, Phases: whole},
-		machine.Fault{Kind: machine.Storm, Weight: 2, Phases: whole},
-		machine.Fault{Kind: machine.GroupForgets, Phases: whole},
-	)
 }
 
 // State is a member's.
@@ -60,9 +60,8 @@ func (s *State) Phase() string {
 }
 
 func start(s machine.Start) machine.State {
-	p := machine.Params(s)
-	p.Longest = min(s.Longest, 2*s.TTL)
-	return &State{sync.NewState(p)}
+	s.Longest = min(s.Longest, 2*s.TTL)
+	return &State{sync.NewState(s.Params)}
 }
 
 func step(s *State, ev member.Event) []member.Effect { return sync.Step(&s.State, ev) }

@@ -21,7 +21,6 @@ func Rules() *walk.Rules {
 		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect,
 		Event: walk.Appended, Value: value,
 		Heartbeat: func(string) bool { return false },
-		Prompt:    func(walk.Store, machine.State, machine.Effect) bool { return false },
 	}
 }
 
@@ -72,7 +71,7 @@ func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	e, _ := v.Epoch()
 	b = n.Any(b, e, "Announcement.SinceMS")
 	for p := range v.Partitions() {
-		b = n.Any(n.Any(b, p.Deaths), p.Attempts)
+		b = n.All(b, p.Deaths, p.Attempts)
 	}
 	return b
 }
@@ -84,13 +83,11 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
 	in := inside.Into(s)
 	l, g := &s.Log, in.At("group")
-	for _, x := range [...]any{
+	b = n.All(b,
 		s.Is, s.Stop, s.Inc, s.Work.Changed, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses,
 		before(of, s.Own.Acked), s.Own.Lapsed(s.At, s.Timing),
 		s.At >= inside.Get[protocol.Instant](g, "next"), s.At < s.Given.ValidUntil, s.Behind(), l.Busy, l.Hint, l.Snap,
-	} {
-		b = n.Any(b, x)
-	}
+	)
 	for _, path := range [...]string{
 		"told", "group.id", "group.generation", "group.leads", "group.need", "group.busy", "group.begun",
 	} {
@@ -98,11 +95,11 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	}
 	if inside.Get[bool](g, "leads") {
 		for _, m := range inside.Get[[]sync.Companion](g, "members") {
-			b = n.Any(n.Any(n.Any(b, m.ID), m.Join.Member), m.Bad)
+			b = n.All(b, m.ID, m.Join.Member, m.Bad)
 		}
 	}
 	for _, a := range s.Given.Grants {
-		b = n.Any(n.Any(n.Any(b, a.Partition), a.Token), a.Attempt)
+		b = n.All(b, a.Partition, a.Token, a.Attempt)
 	}
 	return inside.Box(b, n, s.Writer(), &l.Out)
 }

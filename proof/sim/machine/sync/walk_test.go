@@ -19,10 +19,12 @@ func TestNothingBreaks(t *testing.T) {
 	}{
 		{"one member", 3, walk.Config{Members: 1, Partitions: 1, Prompt: true}},
 		{"two members", 10, walk.Config{Members: 2, Partitions: 1, Prompt: true}},
-		{"two members, a crash", 30, walk.Config{Members: 2, Partitions: 1, Crashes: 1, Prompt: true}},
-		{"two members, a suspicion", 30, walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Prompt: true}},
-		{"a group that is forgotten", 60, walk.Config{Members: 1, Partitions: 1, Crashes: 1, Restarts: 1, Forgets: 1,
-			Prompt: true}},
+		{"two members, a crash", 30, walk.Config{Members: 2, Partitions: 1,
+			Faults: walk.Faults{walk.Crashes: 1}, Prompt: true}},
+		{"two members, a suspicion", 30, walk.Config{Members: 2, Partitions: 1,
+			Faults: walk.Faults{walk.Suspicions: 1}, Prompt: true}},
+		{"a group that is forgotten", 60, walk.Config{Members: 1, Partitions: 1,
+			Faults: walk.Faults{walk.Crashes: 1, walk.Restarts: 1, walk.Forgets: 1}, Prompt: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +39,8 @@ func TestNothingBreaks(t *testing.T) {
 // TestTimelessBreaks lets the group remove a member too early: two members must be found at work for one partition.
 func TestTimelessBreaks(t *testing.T) {
 	t.Parallel()
-	r := check.Explore(walk.New(sync.Rules(), walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Timeless: true}),
+	r := check.Explore(walk.New(sync.Rules(), walk.Config{Members: 2, Partitions: 1,
+		Faults: walk.Faults{walk.Suspicions: 1}, Timeless: true}),
 		check.Options{Violations: 1})
 	if len(r.Violations) == 0 || !strings.HasPrefix(r.Violations[0].Promise, "G2") {
 		t.Errorf("got %+v", r)
