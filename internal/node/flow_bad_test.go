@@ -173,7 +173,7 @@ func (c *asked) Depth(ctx context.Context, flow string, shards ...store.Shard) (
 }
 
 func (c *asked) Get(ctx context.Context, key string) (store.Doc, error) {
-	if key == "flow-signal" {
+	if key == "flow-bell" {
 		c.bell.Add(1)
 	}
 	return c.Store.Get(ctx, key)
@@ -284,7 +284,7 @@ func TestKeyedUnderFaults(t *testing.T) {
 type mute struct{ *memory.Store }
 
 func (m mute) Get(ctx context.Context, key string) (store.Doc, error) {
-	if key == "flow-signal" {
+	if key == "flow-bell" {
 		return store.Doc{}, store.ErrUnavailable
 	}
 	return m.Store.Get(ctx, key)

@@ -76,7 +76,7 @@ func TestANoteThatFailsIsSaid(t *testing.T) {
 		if (a.Unheard != nil) != fails || fails && !errors.Is(a.Unheard, store.ErrUnavailable) {
 			t.Errorf("%s: %v", name, a.Unheard)
 		}
-		if d, err := docs.Get(t.Context(), "flow-signal"); !fails &&
+		if d, err := docs.Get(t.Context(), "flow-bell"); !fails &&
 			(err != nil || !strings.Contains(string(d.Value), `"etl@`)) {
 			t.Errorf("the note says %s, %v", d.Value, err)
 		}

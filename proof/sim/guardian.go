@@ -15,8 +15,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is that of package guarding, as in the real
-// one.
+// guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is that of package guarding,
+// as in the real one.
 type guarded struct {
 	p        *process
 	chance   chance

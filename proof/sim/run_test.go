@@ -41,6 +41,16 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
+// TestAFormerStartAnnouncesNothing: a process that does not know that the cluster has removed it ends for a restart.
+// Nothing is held for it: the member of its name is another process by then, which lives and works.
+func TestAFormerStartAnnouncesNothing(t *testing.T) {
+	t.Parallel()
+	c := sim.Config{Machine: lease.Machine(), Seed: 392, Duration: time.Hour}
+	if r := sim.Run(c); r.Violation != nil {
+		t.Error(r.Violation)
+	}
+}
+
 // TestClocksBeyondTheBound shows that the simulator notices an overlap: with clocks that are more wrong than members
 // allow for, there is one.
 func TestClocksBeyondTheBound(t *testing.T) {

@@ -71,14 +71,14 @@ func hashed(text string, n uint32) int {
 // so that a look at the database's own version does not take it for a commit whose bell was not rung.
 type bell struct{ file, beats *os.File }
 
-// peal is what the bell showed at one time.
-type peal struct {
+// numbers is what the bell showed at one time.
+type numbers struct {
 	of       [slotCount]uint64
 	families [familyCount]uint64
 }
 
-// touches reports whether what changed between two peals may concern rows below a prefix.
-func (p peal) touches(next peal, prefix string) bool {
+// touches reports whether what changed between two numbers of the bell may concern rows below a prefix.
+func (p numbers) touches(next numbers, prefix string) bool {
 	prefix = strings.TrimPrefix(prefix, docs)
 	switch strings.Count(prefix, "/") {
 	case 0:
@@ -138,12 +138,12 @@ func (b *bell) renewed() (uint64, error) {
 }
 
 // look reads the numbers; those that were never written are zero.
-func (b *bell) look() (peal, error) {
+func (b *bell) look() (numbers, error) {
 	raw, err := b.raw()
 	if err != nil {
-		return peal{}, err
+		return numbers{}, err
 	}
-	var p peal
+	var p numbers
 	for i := range p.of {
 		p.of[i] = binary.LittleEndian.Uint64(raw[i*8:])
 	}

@@ -12,7 +12,7 @@ import (
 // watch another one, and a saved position is none for those who watch all heartbeats.
 func TestTouchedBy(t *testing.T) {
 	t.Parallel()
-	doc := func(key string) (p peal) {
+	doc := func(key string) (p numbers) {
 		var changed slots
 		changed.doc("d/" + key)
 		for i, is := range changed.of {
@@ -27,7 +27,7 @@ func TestTouchedBy(t *testing.T) {
 		}
 		return p
 	}
-	var log peal
+	var log numbers
 	log.of[logSlot] = 1
 	for _, c := range []struct {
 		prefix, key string
@@ -39,14 +39,14 @@ func TestTouchedBy(t *testing.T) {
 		{"position/", "pulse/a/1-0", false},
 	} {
 		w := &watch{prefix: "d/" + c.prefix}
-		if got := w.touchedBy(peal{}, doc(c.key)); got != c.want {
+		if got := w.touchedBy(numbers{}, doc(c.key)); got != c.want {
 			t.Errorf("prefix %q, key %q: touched %v", c.prefix, c.key, got)
 		}
-		if w.touchedBy(peal{}, log) {
+		if w.touchedBy(numbers{}, log) {
 			t.Errorf("prefix %q: touched by the log", c.prefix)
 		}
 	}
-	if !(&watch{log: true}).touchedBy(peal{}, log) || (&watch{log: true}).touchedBy(peal{}, doc("a/b")) {
+	if !(&watch{log: true}).touchedBy(numbers{}, log) || (&watch{log: true}).touchedBy(numbers{}, doc("a/b")) {
 		t.Error("a watch of the log is about the log alone")
 	}
 	shared := map[int]int{}
@@ -95,7 +95,7 @@ func TestRing(t *testing.T) {
 }
 
 // rung is what the bell showed before and after it was rung.
-func rung(t *testing.T, b *bell, changed slots) (before, now peal) {
+func rung(t *testing.T, b *bell, changed slots) (before, now numbers) {
 	t.Helper()
 	before, err := b.look()
 	if err == nil {

@@ -23,7 +23,7 @@ type watch struct {
 }
 
 // touchedBy reports whether a change of the bell concerns the watch.
-func (w *watch) touchedBy(before, now peal) bool {
+func (w *watch) touchedBy(before, now numbers) bool {
 	if w.log {
 		return before.of[logSlot] != now.of[logSlot]
 	}
@@ -47,11 +47,11 @@ type notifier struct {
 	done    sync.WaitGroup
 
 	// Only the goroutine uses these.
-	last    peal
+	last    numbers
 	conn    *sql.Conn
 	version int64
-	checked peal   // what the bell showed when version was read
-	renewed uint64 // and what is changed by heartbeats
+	checked numbers // what the bell showed when version was read
+	renewed uint64  // and what is changed by heartbeats
 
 	looks atomic.Int64 // tests: how often the database was asked for its version
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	// signalKey is the document that all members share. It only saves looks: what it does not say is found later.
-	signalKey = "flow-signal"
+	signalKey = "flow-bell"
 	// signalPause is between two looks at the document, and between two notes in it.
 	signalPause = time.Second
 	signalTries = 3 // of one note, where others write at the same time

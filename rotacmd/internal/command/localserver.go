@@ -53,8 +53,8 @@ type localServer struct {
 	one     sync.Mutex             // a look goes through all tasks: the member's own work comes first
 }
 
-// openLocalServer listens for commands on this machine; nil where they read the store: it is not a directory, or the log alone
-// does not say what is true.
+// openLocalServer listens for commands on this machine; nil where they read the store: it is not a directory, or the
+// log alone does not say what is true.
 func (c *config) openLocalServer(n *node.Node) (*localServer, net.Listener) {
 	dir, err := stores.Directory(c.store)
 	log, ok := c.node.Store.(store.Log)
