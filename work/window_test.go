@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 )
@@ -68,6 +69,31 @@ func TestListingGoesOn(t *testing.T) {
 	}}
 	if err := many.Run(t.Context(), &Grant{Partition: "j#l", Host: &scripted{window: Window{Mine: true}}}); err == nil {
 		t.Error("more items than were asked for are taken")
+	}
+}
+
+// TestWhenAListingRests: the source has nothing more for now where a page has no items and the cursor stays. Else it is
+// asked again at once.
+func TestWhenAListingRests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		page  Page
+		rests bool
+	}{
+		"nothing":               {Page{}, true},
+		"nothing, the cursor":   {Page{Cursor: []byte("1")}, true},
+		"nothing here":          {Page{Cursor: []byte("2")}, false},
+		"items, the cursor":     {Page{Items: []cluster.Item{{Key: "a"}}, Cursor: []byte("1")}, false},
+		"nothing, and it ended": {Page{End: true}, false},
+	} {
+		l := &listing{
+			Partitioner: Partitioner{Window: 4, Poll: time.Hour,
+				List: func(context.Context, *Grant, []byte, int) (Page, error) { return c.page, nil }},
+			plan: listingPlan{window: 4}, poll: time.NewTimer(time.Hour),
+		}
+		if err := l.list(t.Context(), Window{Mine: true, Cursor: []byte("1")}); err != nil || l.resting != c.rests {
+			t.Errorf("%s: it rests: %t, %v", name, l.resting, err)
+		}
 	}
 }
 

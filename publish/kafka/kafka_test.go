@@ -94,6 +94,10 @@ func TestEachRecordIsJudgedAndASeriesKeepsItsOrder(t *testing.T) {
 	if out := s.Send(t.Context(), batch[:2]); out.Refused != 2 || out.Login {
 		t.Errorf("one is too large, the other not allowed: %+v", out)
 	}
+	s.p = verdicts{"1": kerr.TopicAuthorizationFailed}
+	if out := s.Send(t.Context(), batch[:2]); out.Refused != 1 || out.Login {
+		t.Errorf("one is taken, the other not allowed: %+v", out)
+	}
 }
 
 // hangs is a client that is not closed before it is let go.

@@ -10,9 +10,21 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
 var errGaveUp = errors.New("the caller gave up")
+
+// TestAVersionIsItsOwnText: what is no version that the store has given is none of a key, whatever it stands for.
+func TestAVersionIsItsOwnText(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[driver.Version]int64{"": 0, "7": 7, "07": -1, "+7": -1, "0": -1, "-7": -1, "x": -1,
+		"9223372036854775808": -1} {
+		if got := revision(v); got != want {
+			t.Errorf("%q is revision %d, want %d", v, got, want)
+		}
+	}
+}
 
 // TestWhatAnErrorProves is the table of answers: which of them prove that a change that was sent was not made.
 func TestWhatAnErrorProves(t *testing.T) {

@@ -106,6 +106,11 @@ func TestHeadBelow(t *testing.T) {
 			t.Errorf("below %d: %d, %v", end, newest, ok)
 		}
 	}
+	j := &journal{}
+	j.saw(known)
+	if j.saw(head{end: 10, newest: 10}); j.known() != known { // an answer that was late
+		t.Errorf("an older head is known in its place: %+v", j.known())
+	}
 }
 
 // TestOutcome: what an answer proves, alone and behind an answer that was lost.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -78,6 +79,27 @@ func TestAGuardianEndsWhatTheStoreDidNot(t *testing.T) {
 				t.Errorf("without sessions %t, the store is away %t: the guardian knows of %v", noSessions, away, g)
 			}
 			_ = s.Store.Close()
+		}
+	}
+}
+
+// TestNothingIsLeftToEnd: others have ended the heartbeat of a member that leaves, so its guardian has nothing to do.
+func TestNothingIsLeftToEnd(t *testing.T) {
+	t.Parallel()
+	const key = "node/a/n-0"
+	for _, state := range []string{heartbeat.Fenced, ""} {
+		s, g := &meddled{Store: memory.New().Open()}, guarded{}
+		w := &Writer{
+			Member: "a", Store: s, TTL: time.Second, NoSessions: true, Fenced: true, Guard: g,
+			Logger: slog.New(slog.DiscardHandler), Now: protocol.NewProcessClock(), Wall: time.Now,
+		}
+		if _, _, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: true}); out != outbox.Done ||
+			len(g) != 1 {
+			t.Fatal(out, err, g)
+		}
+		s.over(t, key, state)
+		if w.Close(t.Context()); len(g) != 0 {
+			t.Errorf("the heartbeat is %q: the guardian knows of %v", state, g)
 		}
 	}
 }

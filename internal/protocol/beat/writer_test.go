@@ -34,6 +34,44 @@ func (s *server) OpenSession(ctx context.Context, ttl time.Duration) (store.Sess
 	return s.Store.OpenSession(ctx, ttl)
 }
 
+// TestNoSessionIsShorterThanUsual: a store that grants none for so long is asked for less, down to the usual TTL.
+func TestNoSessionIsShorterThanUsual(t *testing.T) {
+	t.Parallel()
+	const usual = 10 * time.Second
+	for most, want := range map[time.Duration]time.Duration{ // order-free: each by itself
+		30 * time.Second: 30 * time.Second, 29 * time.Second: 15 * time.Second, 14 * time.Second: usual, time.Second: 0,
+	} {
+		s := &server{Store: memory.New().Open(), most: most}
+		session, _, err := Open(t.Context(), s, 3*usual, usual)
+		if (err != nil) != (want == 0) || err == nil && (len(s.opened) != 1 || s.opened[0] != want) {
+			t.Errorf("of at most %s: opened %v, %v; want %s", most, s.opened, err, want)
+		}
+		if session != nil {
+			_ = session.Close(t.Context())
+		}
+	}
+}
+
+// TestAFormerHeartbeatStaysForAWhile: members that do not know the new one yet would report the old one as gone. Where
+// others fence it goes at once: see TestNoHeartbeatIsLeft.
+func TestAFormerHeartbeatStaysForAWhile(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	w := &Writer{Member: "a", Store: s, TTL: time.Second, Logger: slog.New(slog.DiscardHandler),
+		Now: protocol.NewProcessClock(), Wall: time.Now}
+	for life, want := range []int{1, 2, 2, 1} { // heartbeats after the first renewal of each life, and two more of the last
+		key := fmt.Sprint("pulse/a/n-", min(life, 1))
+		r := member.Renew{Key: key, Create: life < 2, Life: uint64(min(life, 1))}
+		if _, _, out, err := w.Renew(t.Context(), r); out != outbox.Done {
+			t.Fatal(out, err)
+		}
+		if docs, err := s.List(t.Context(), "pulse/"); err != nil || len(docs) != want {
+			t.Errorf("after renewal %d there are %d heartbeats, want %d: %v", life+1, len(docs), want, err)
+		}
+	}
+	w.Close(t.Context())
+}
+
 // TestNoHeartbeatStatesMoreThanItsSession: the owner counts on what its heartbeat states, and a session that expires
 // takes the heartbeat away.
 func TestNoHeartbeatStatesMoreThanItsSession(t *testing.T) {

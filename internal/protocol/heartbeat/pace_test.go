@@ -70,6 +70,10 @@ func TestPaceOfSlowRenewals(t *testing.T) {
 		answer(p.TTL(paced())/10, true)
 	}
 	want("neither slow nor quick", 8)
+	for range 1000 {
+		answer(0, false)
+	}
+	want("refused at once, which is not quick", 8)
 	for _, times := range []int{4, 2, 1, 1} {
 		for range 59 {
 			answer(0, true)

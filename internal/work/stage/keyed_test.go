@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -77,6 +78,20 @@ func TestStateNotes(t *testing.T) {
 		}
 		if len(back.done["e"]) != spans {
 			t.Errorf("seed %d: %d spans, want %d: %v", seed, len(back.done["e"]), spans, back.done)
+		}
+	}
+}
+
+// TestStatesThatNobodyWrote: what is not a state is not taken for one.
+func TestStatesThatNobodyWrote(t *testing.T) {
+	t.Parallel()
+	part := func(s string) []byte { return AppendSegment(nil, []byte(s)) }
+	for _, b := range [][]byte{
+		slices.Concat(part("x"), part("{}"), part("y")), append(part("x"), 9),
+		slices.Concat(part("x"), part("no JSON")),
+	} {
+		if s, err := decodeState(b); !errors.Is(err, errBatch) {
+			t.Errorf("%q is %+v, %v", b, s, err)
 		}
 	}
 }

@@ -189,7 +189,8 @@ func TestKeptRounds(t *testing.T) {
 		`{"every_ms":3600000} 14:02:10`:    "14:02:10 15:02:10",
 		`{"every_ms":3600000} 09:02:10`:    "09:02:10 15:02:10", // nobody could run it
 		`{"every_ms":3600000} -`:           "- -",
-		`{"every_ms":30000} 14:02:10`:      "- -", // too short to be kept
+		`{"every_ms":60000} 14:02:10`:      "14:02:10 14:31:10", // the shortest that is kept
+		`{"every_ms":59999} 14:02:10`:      "- -",
 		`{"cron":"0_*_*_*_*"} 14:00:00`:    "14:00:00 15:00:00",
 		`{"cron":"0_*_*_*_*"} 13:17:04`:    "- 15:00:00", // counts from there, and has never run
 		`{"cron":"0_*_*_*_*"} -`:           "- 15:00:00",

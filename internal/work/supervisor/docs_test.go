@@ -175,6 +175,25 @@ func TestPositionsGoOnAndAreFenced(t *testing.T) {
 	}
 }
 
+// TestSomePositions: those of several partitions come in their order, nil for none. One that is damaged is an error: to
+// leave it out would be to say that nothing was saved.
+func TestSomePositions(t *testing.T) {
+	t.Parallel()
+	d := newDocs()
+	must.Succeed(t, save(t, d, 3, "one"))
+	d.byID["position/j=23bad"] = store.Doc{Key: "position/j=23bad", Version: "x", Value: []byte("{")}
+	positionRun(t, d, "j#k", 3, func(ctx context.Context, g *work.Grant) {
+		host := g.Host.(work.Positions)
+		if got, err := host.LoadPositions(ctx, []cluster.PartitionID{"j#none", "j#k"}); err != nil || len(got) != 2 ||
+			got[0] != nil || string(got[1]) != "one" {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if got, err := host.LoadPositions(ctx, []cluster.PartitionID{"j#k", "j#bad"}); err == nil {
+			t.Errorf("got %q, and no word of the one that is damaged", got)
+		}
+	})
+}
+
 // TestOldOwnerIsFencedWhileItRuns: it has the version cached, and the newer owner wrote meanwhile.
 func TestOldOwnerIsFencedWhileItRuns(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,11 @@ func TestQuantilesAtTheirBounds(t *testing.T) {
 			t.Errorf("%d early, %d late: %+v, want %d and %d", c.early, c.late, l, c.p50, c.p99)
 		}
 	}
+	var h histogram
+	h.add(100 * time.Microsecond) // which is not the end of its bucket
+	if l := h.quantiles(); l.P50US != 100 || l.P99US != 100 || l.MaxUS != 100 {
+		t.Errorf("one round: %+v, want 100 µs in all", l)
+	}
 }
 
 // TestDeadlinesEndInOrder: the first to end, and of those that end at once the one that was set first.

@@ -238,6 +238,27 @@ func TestPositionsGoWithTheirItems(t *testing.T) {
 	})
 }
 
+// TestAStepForgetsWhatItTakesOut: the positions of other items that are done stay until these are taken out too.
+func TestAStepForgetsWhatItTakesOut(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l, d := newLog(t), newDocs()
+		for _, key := range []string{"0", "1"} {
+			value := fmt.Appendf(nil, `{"partition":"j#%s","token":2,"position":"eA=="}`, key)
+			must.Succeed(t, must.Err(d.Put(t.Context(), store.Doc{Key: "position/j=23" + key, Value: value})))
+		}
+		b := newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error {
+			w := work.Window{Done: []cluster.Partition{{ID: "j#0", Token: 2}, {ID: "j#1", Token: 2}}}
+			_, err := g.Host.(work.Windows).Advance(ctx, g, w, cluster.AdvanceWindow{Partition: lists, Done: []string{"0"}})
+			return err
+		}), func(c *supervisor.Config) { c.Value, c.Changed, c.Propose, c.Positions = l.value, l.wait, l.propose, d })
+		b.give(time.Hour, l.grant())
+		synctest.Wait()
+		if _, there := d.byID["position/j=230"]; there || len(d.byID) != 1 {
+			t.Errorf("%d positions are left, of the item that was taken out: %t", len(d.byID), there)
+		}
+	})
+}
+
 func TestAPartitionerSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for want, list := range map[string]func(context.Context, *work.Grant, []byte, int) (work.Page, error){

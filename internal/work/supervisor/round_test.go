@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,6 +72,27 @@ func (o *owners) expect(want ...string) {
 		o.t.Errorf("rounds\n%s\nwant\n%s", strings.Join(o.rounds, "\n"), strings.Join(want, "\n"))
 	}
 	o.rounds = nil
+}
+
+// TestAPositionIsTheCallersNoMore: a round saves a position and uses its memory again. What is kept with the round is
+// the position as it was saved.
+func TestAPositionIsTheCallersNoMore(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"every_ms":3600000}`)
+		o.round = func(ctx context.Context, g *work.Grant) error {
+			position := []byte("one")
+			err := g.SavePosition(ctx, position)
+			copy(position, "two")
+			return err
+		}
+		o.begin()
+		o.leave(10 * time.Minute)
+		var kept struct{ Position []byte }
+		must.Succeed(t, json.Unmarshal(o.docs.byID["position/invoices"].Value, &kept))
+		if string(kept.Position) != "one" || len(o.rounds) != 1 {
+			t.Errorf("after %d rounds the position is %q", len(o.rounds), kept.Position)
+		}
+	})
 }
 
 func TestTheNextOwnerRunsTheNextRound(t *testing.T) {
