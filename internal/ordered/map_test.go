@@ -129,6 +129,42 @@ func checkBranch(t interface {
 	return depth + 1
 }
 
+// TestEachCopyStays: whatever is removed from a map, each copy of it that was made before keeps all that it had, also
+// where nodes are filled from their neighbours.
+func TestEachCopyStays(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	for what, key := range map[string]func(i int) int{ // order-free: each by itself
+		"from the beginning": func(i int) int { return i },
+		"from the end":       func(i int) int { return n - 1 - i },
+		"here and there":     func(i int) int { return i * 7919 % n },
+	} {
+		var m Map[int, int]
+		for i := range n {
+			m.Set(i*7919%n, 0)
+		}
+		copies := []Map[int, int]{m}
+		for i := range n {
+			m.Seal()
+			m.Remove(key(i))
+			copies = append(copies, m)
+		}
+		for i := range copies {
+			last, found := -1, 0
+			copies[i].Each(func(k, _ int) bool {
+				if found++; k <= last {
+					t.Fatalf("%s: in the copy after %d removals %d follows %d", what, i, k, last)
+				}
+				last = k
+				return true
+			})
+			if found != n-i || copies[i].Len() != n-i {
+				t.Fatalf("%s: the copy after %d removals has %d keys, and says %d", what, i, found, copies[i].Len())
+			}
+		}
+	}
+}
+
 // TestKeepsNothingOld: a node that was split has no room, and nothing in its memory, for what is in the other half.
 func TestKeepsNothingOld(t *testing.T) {
 	t.Parallel()
