@@ -2,12 +2,29 @@ package command
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 )
+
+// TestSeveralSinksInAText: a variable of the environment has several, separated by blanks; a path may have blanks.
+func TestSeveralSinksInAText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{ // order-free: each by itself
+		"stdout":                        {"stdout"},
+		" stdout  otlp://a nats://b?x ": {"stdout", "otlp://a", "nats://b?x"},
+		"none":                          {"none"},
+		"file:/tmp/my samples.jsonl":    {"file:/tmp/my samples.jsonl"},
+		"":                              {""},
+	} {
+		if got := sinkTexts([]string{text, "file:x"}); !slices.Equal(got, append(want, "file:x")) {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+}
 
 func TestBadSinks(t *testing.T) {
 	t.Parallel()
