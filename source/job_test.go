@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -167,6 +168,7 @@ func TestFlows(t *testing.T) {
 		"- {name: a, type: foreign.x, keyed: true}\n- {name: w, type: write, from: a}":                                                  "2:30: keyed: only a task that takes segments",
 		read + "- {name: a, type: keep, keyed: true, from: r}":                                                                          "has no key",
 		read + "- {name: s, type: read}\n- {name: a, type: keep, keyed: true, from: [{task: r, by: id, shards: 2}, {task: s, by: id}]}": "has other shards than",
+		read + "- {name: s, type: read}\n- {name: a, type: keep, keyed: true, from: [{task: r, by: id}, {task: s, by: id, shards: 2}]}": "has other shards than",
 		read + "- {name: w, type: write, parts: 2, from: r}":                                                                            "3:26: parts: only a task that reads from outside has parts",
 		read + "- {name: w, type: tail, from: r}":                                                                                       "3:25: from: type tail takes no segments",
 		read + "- {name: w, type: write, from: r}\n- {name: t, type: tail, parts: 2}":                                                   "4:25: parts: type tail reads no segments",
@@ -182,6 +184,21 @@ func TestFlows(t *testing.T) {
 		case want != "" && (err == nil || !placed(err, want)):
 			t.Errorf("%s:\ngot  %v\nwant %s", tasks, err, want)
 		}
+	}
+}
+
+// TestOneShardIsNone: a task that says what it would have without a word is the same, and is not started anew.
+func TestOneShardIsNone(t *testing.T) {
+	t.Parallel()
+	var definitions []string
+	for _, from := range []string{"r", "{task: r}", "{task: r, shards: 1}"} {
+		tasks := "tasks:\n- {name: r, type: read}\n- {name: w, type: write, from: " + from + "}\n"
+		_, spec, err := source.ParseJob("f.yaml", []byte(tasks), flowTypes(), nil)
+		must.Succeed(t, err)
+		definitions = append(definitions, string(spec.Tasks[1].Definition))
+	}
+	if distinct := slices.Compact(slices.Clone(definitions)); len(distinct) != 1 {
+		t.Errorf("definitions %q, want one", distinct)
 	}
 }
 
