@@ -107,25 +107,25 @@ type pageUse struct {
 	doubt bool
 }
 
-func (t pageUse) full(size int) bool {
-	return t.used == pageSize || t.used > 0 && t.size+size > pageBytes
+func (u pageUse) full(size int) bool {
+	return u.used == pageSize || u.used > 0 && u.size+size > pageBytes
 }
 
-func (t pageUse) take(size int) pageUse {
-	t.used, t.live, t.size = t.used+1, t.live+1, t.size+size
-	return t
+func (u pageUse) take(size int) pageUse {
+	u.used, u.live, u.size = u.used+1, u.live+1, u.size+size
+	return u
 }
 
 // giveUp is for a call whose submission failed. One that may be there all the same needs its page, which is then left
 // to members.
-func (t pageUse) giveUp(err error) pageUse {
-	t.live--
-	t.doubt = t.doubt || errors.Is(err, store.ErrUnknown)
-	return t
+func (u pageUse) giveUp(err error) pageUse {
+	u.live--
+	u.doubt = u.doubt || errors.Is(err, store.ErrUnknown)
+	return u
 }
 
 // last reports whether nothing is left of the page but its head, for sure.
-func (t pageUse) last() bool { return t.shut && t.live == 0 && !t.doubt }
+func (u pageUse) last() bool { return u.shut && u.live == 0 && !u.doubt }
 
 // removable reports whether the client may remove the head of a page that is done with, unless something may come late:
 // then members do it, when they have seen that nothing does.

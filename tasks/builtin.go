@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	escape "github.com/rota-run/rota/internal/safetext"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/tasks/program"
 	"github.com/rota-run/rota/work"
 )
@@ -93,7 +93,7 @@ func (c noopConfig) run(_ context.Context, g *work.Grant) error {
 const maxErrorText = 1000
 
 // plain escapes what could make a terminal or a reader see another text.
-func plain(s string) string { return escape.Escaped(s) }
+func plain(s string) string { return safetext.Escaped(s) }
 
 // plainTags makes names and values of tags plain. It returns tags itself where there is nothing to do.
 func plainTags(tags map[string]string) map[string]string {
@@ -124,7 +124,7 @@ func plainly(err error) error {
 
 // Error returns the plain text, truncated if it is too long.
 func (e plainError) Error() string {
-	return plain(escape.Cut(e.error.Error(), maxErrorText))
+	return plain(safetext.Cut(e.error.Error(), maxErrorText))
 }
 
 // Unwrap returns the error itself.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	escape "github.com/rota-run/rota/internal/safetext"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/work"
 )
 
@@ -166,7 +166,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 func didYouMean(got string, known []string) string {
 	best, at := "", len(got)/2+2
 	for _, k := range known {
-		if d := escape.Distance(strings.ToLower(got), k); d < at {
+		if d := safetext.Distance(strings.ToLower(got), k); d < at {
 			best, at = k, d
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	escape "github.com/rota-run/rota/internal/safetext"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 )
@@ -130,5 +130,5 @@ func (t *lastBytes) Write(b []byte) (int, error) {
 // lastLine is short and printable.
 func (t *lastBytes) lastLine() string {
 	s := strings.TrimSpace(strings.ToValidUTF8(string(t.b), "?"))
-	return escape.Cut(s[strings.LastIndexByte(s, '\n')+1:], 200)
+	return safetext.Cut(s[strings.LastIndexByte(s, '\n')+1:], 200)
 }

@@ -38,82 +38,82 @@ const minTold = 20_000
 
 // first tells whether a partition starts under this token for the first time. Now and then it asks what this member
 // owns, and forgets all else.
-func (t *stats) first(p cluster.PartitionID, token cluster.Token, owned func() func(cluster.PartitionID) bool) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.told[p] == token {
+func (s *stats) first(p cluster.PartitionID, token cluster.Token, owned func() func(cluster.PartitionID) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told[p] == token {
 		return false
 	}
-	t.told[p] = token
-	if len(t.told) > max(t.most, minTold) {
+	s.told[p] = token
+	if len(s.told) > max(s.most, minTold) {
 		owns := owned()
-		for old := range t.told {
+		for old := range s.told {
 			if old != p && !owns(old) {
-				delete(t.told, old)
-				delete(t.idle, old)
+				delete(s.told, old)
+				delete(s.idle, old)
 			}
 		}
-		t.most = 2 * len(t.told)
+		s.most = 2 * len(s.told)
 	}
 	return true
 }
 
 // stopped remembers since when a partition is not run.
-func (t *stats) stopped(p cluster.PartitionID, until protocol.Instant) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.idle[p] = until
+func (s *stats) stopped(p cluster.PartitionID, until protocol.Instant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle[p] = until
 }
 
 // startsAgain returns for how long this member has not run a partition, and false if it did not run it before.
-func (t *stats) startsAgain(p cluster.PartitionID, now protocol.Instant) (time.Duration, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	since, ok := t.idle[p]
-	delete(t.idle, p)
+func (s *stats) startsAgain(p cluster.PartitionID, now protocol.Instant) (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since, ok := s.idle[p]
+	delete(s.idle, p)
 	return now.Sub(since), ok
 }
 
-func (t *stats) move() { t.count(func(s *sums) { s.moves++ }) }
+func (s *stats) move() { s.count(func(n *sums) { n.moves++ }) }
 
 // gap counts a time in which nobody ran a partition.
-func (t *stats) gap(d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sum.longest = max(t.sum.longest, d)
-	t.sum.gap.Add(max(d, 0))
+func (s *stats) gap(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sum.longest = max(s.sum.longest, d)
+	s.sum.gap.Add(max(d, 0))
 }
 
 // atLeast counts a gap whose beginning nobody has seen: the longest one is not shorter.
-func (t *stats) atLeast(d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sum.longest = max(t.sum.longest, d)
+func (s *stats) atLeast(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sum.longest = max(s.sum.longest, d)
 }
 
 // definition counts what the source says of one.
-func (t *stats) definition(r journal.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (s *stats) definition(r journal.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch r.Kind {
 	case journal.Malformed:
-		t.bad[r.Partition] = true
+		s.bad[r.Partition] = true
 	case journal.Recovered, journal.TaskRemoved:
-		delete(t.bad, r.Partition)
+		delete(s.bad, r.Partition)
 	}
-	t.sum.malformed = int64(len(t.bad))
+	s.sum.malformed = int64(len(s.bad))
 }
 
-func (t *stats) count(n func(*sums)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n(&t.sum)
+func (s *stats) count(n func(*sums)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n(&s.sum)
 }
 
-func (t *stats) read() sums {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.sum
+func (s *stats) read() sums {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sum
 }
 
 // absence is what this process has seen of times in which nobody runs a task, by its own clock: when a member went, and

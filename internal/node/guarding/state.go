@@ -27,62 +27,62 @@ type State struct {
 }
 
 // Next is what to do now.
-func (w State) Next() Duty {
+func (s State) Next() Duty {
 	switch {
-	case w.dismissed:
+	case s.dismissed:
 		return Over
-	case !w.closed:
+	case !s.closed:
 		return Listen
-	case !w.ended:
+	case !s.ended:
 		return Watch
-	case !w.cleared:
+	case !s.cleared:
 		return EndPrograms
-	case w.left:
+	case s.left:
 		return Hold
-	case len(w.sessions) > 0:
+	case len(s.sessions) > 0:
 		return EndSessions
 	}
 	return Over
 }
 
 // Sessions are those to end.
-func (w State) Sessions() []Held[string] { return w.sessions }
+func (s State) Sessions() []Held[string] { return s.sessions }
 
 // Guard takes a session in.
-func (w State) Guard(h Held[string]) State {
-	w.sessions = append(without(w.sessions, h.ID), h)
-	return w
+func (s State) Guard(h Held[string]) State {
+	s.sessions = append(without(s.sessions, h.ID), h)
+	return s
 }
 
 // Release drops a session that the parent ends itself, or that has ended.
-func (w State) Release(id uint64) State {
-	w.sessions = without(w.sessions, id)
-	return w
+func (s State) Release(id uint64) State {
+	s.sessions = without(s.sessions, id)
+	return s
 }
 
 // Dismiss says that the parent needs no guardian any more.
-func (w State) Dismiss() State {
-	w.dismissed = true
-	return w
+func (s State) Dismiss() State {
+	s.dismissed = true
+	return s
 }
 
 // LineClosed says that the parent will send nothing more.
-func (w State) LineClosed() State {
-	w.closed = true
-	return w
+func (s State) LineClosed() State {
+	s.closed = true
+	return s
 }
 
 // ParentEnded says that the process of the parent has ended, all its threads.
-func (w State) ParentEnded() State {
-	w.ended = true
-	return w
+func (s State) ParentEnded() State {
+	s.ended = true
+	return s
 }
 
 // ProgramsEnded says whether all programs have ended. If one may be left, its work may continue: then the sessions last
 // for their TTL.
-func (w State) ProgramsEnded(all bool) State {
-	w.cleared, w.left = true, !all
-	return w
+func (s State) ProgramsEnded(all bool) State {
+	s.cleared, s.left = true, !all
+	return s
 }
 
 // Held is a session that a guardian shall end: its number, which no other session of the process has, and its key.

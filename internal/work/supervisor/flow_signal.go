@@ -195,25 +195,15 @@ func (n signalNote) encode() []byte {
 // with adds changes, in order, and forgets the oldest ones.
 func (n signalNote) with(flows []string) signalNote {
 	out := signalNote{Last: n.Last, Dropped: n.Dropped, Flows: make(map[string]uint64, len(n.Flows)+len(flows))}
-	for f, at := range n.Flows { // order-free: a copy
-		out.Flows[f] = at
-	}
+	maps.Copy(out.Flows, n.Flows)
 	for _, f := range flows {
 		out.Last++
 		out.Flows[f] = out.Last
 	}
-	var numbers []uint64
-	for _, at := range out.Flows { // order-free: sorted below
-		numbers = append(numbers, at)
-	}
-	slices.Sort(numbers)
+	numbers := slices.Sorted(maps.Values(out.Flows))
 	if extra := len(numbers) - signalFlows; extra > 0 {
 		out.Dropped = numbers[extra-1]
-		for f, at := range out.Flows { // order-free: each by itself
-			if at <= out.Dropped {
-				delete(out.Flows, f)
-			}
-		}
+		maps.DeleteFunc(out.Flows, func(_ string, at uint64) bool { return at <= out.Dropped })
 	}
 	return out
 }

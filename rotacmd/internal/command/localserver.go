@@ -76,21 +76,21 @@ func (c *config) openLocalServer(n *node.Node) (*localServer, net.Listener) {
 }
 
 // serve answers until ctx ends.
-func (d *localServer) serve(ctx context.Context, l net.Listener, logger *slog.Logger) {
+func (s *localServer) serve(ctx context.Context, l net.Listener, logger *slog.Logger) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+localPath(saysOverview), d.overviewFor)
-	s := &http.Server{Handler: mux, ReadTimeout: localWithin, WriteTimeout: answerWithin, MaxHeaderBytes: 4 << 10,
+	mux.HandleFunc("GET "+localPath(saysOverview), s.overviewFor)
+	server := &http.Server{Handler: mux, ReadTimeout: localWithin, WriteTimeout: answerWithin, MaxHeaderBytes: 4 << 10,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)}
-	s.SetKeepAlivesEnabled(false)
-	stop := context.AfterFunc(ctx, func() { s.Close() })
+	server.SetKeepAlivesEnabled(false)
+	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		logger.Warn("answer commands on this machine", "err", err)
 	}
 }
 
-func (d *localServer) overviewFor(w http.ResponseWriter, r *http.Request) {
-	seen, err := d.overview(r.Context())
+func (s *localServer) overviewFor(w http.ResponseWriter, r *http.Request) {
+	seen, err := s.overview(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -103,18 +103,18 @@ func (d *localServer) overviewFor(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data) // the command may have ended
 }
 
-func (d *localServer) overview(ctx context.Context) (overview, error) {
-	d.one.Lock()
-	defer d.one.Unlock()
-	v, head, err := d.caughtUp(ctx)
+func (s *localServer) overview(ctx context.Context) (overview, error) {
+	s.one.Lock()
+	defer s.one.Unlock()
+	v, head, err := s.caughtUp(ctx)
 	if err != nil {
 		return overview{}, err
 	}
-	sight, err := d.Look(ctx, v)
+	sight, err := s.Look(ctx, v)
 	if err != nil {
 		return overview{}, err
 	}
-	seen, err := overviewOf(ctx, d.docs, d.Viewer, sight)
+	seen, err := overviewOf(ctx, s.docs, s.Viewer, sight)
 	seen.Head = head
 	return seen, err
 }
@@ -124,27 +124,27 @@ var errNew = errors.New("this member has only just begun")
 
 // caughtUp returns the value with all entries that are in the log now, and the log's newest index. If the member does
 // not get so far in a short time, the value is an earlier one.
-func (d *localServer) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
-	v := d.whole()
+func (s *localServer) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
+	v := s.whole()
 	if v.Index() == 0 {
 		return v, 0, errNew
 	}
-	page, err := d.log.Read(ctx, uint64(v.Index()), 1)
+	page, err := s.log.Read(ctx, uint64(v.Index()), 1)
 	if err != nil {
 		return v, 0, err
 	}
 	patience := time.NewTimer(catchUpWithin)
 	defer patience.Stop()
 	for {
-		changed := d.changed()
-		if v = d.whole(); uint64(v.Index()) >= page.Head {
+		changed := s.changed()
+		if v = s.whole(); uint64(v.Index()) >= page.Head {
 			return v, page.Head, nil
 		}
 		select {
 		case <-ctx.Done():
 			return v, 0, context.Cause(ctx)
 		case <-patience.C:
-			return d.whole(), page.Head, nil
+			return s.whole(), page.Head, nil
 		case <-changed:
 		}
 	}
