@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/internal/ordered"
 	"strings"
 )
 
@@ -37,7 +38,7 @@ func (v Value) Apply(e Entry) (Value, Applied) {
 	if why := v.notLed(&e); why != "" {
 		return d.value(), refuseAll(e, why, false)
 	}
-	if w, ok := d.writers.Get(e.Writer); ok && e.Seq <= w.seq {
+	if w, ok := ordered.Get(&d.writers, e.Writer); ok && e.Seq <= w.seq {
 		return d.value(), refuseAll(e, "its writer's number was applied before", true)
 	}
 	d.noteWriter(e.Writer, e.Seq)
@@ -83,13 +84,13 @@ func (d *draft) apply(c Command) string {
 }
 
 func (d *draft) noteWriter(id WriterID, seq uint64) {
-	old, _ := d.writers.Get(id)
+	old, _ := ordered.Get(&d.writers, id)
 	rec := writerRecord{seq: seq, seen: d.applied}
 	codeWriter(d.encode(), &id, &rec)
 	rec.hash = d.hash(kindWriter)
 	d.digest += rec.hash - old.hash
-	d.writers.Set(id, rec)
-	if d.writers.Len() > maxWriters {
+	ordered.Set(&d.writers, id, rec)
+	if ordered.Len(&d.writers) > maxWriters {
 		d.forgetWriters()
 	}
 }
@@ -97,7 +98,7 @@ func (d *draft) noteWriter(id WriterID, seq uint64) {
 func (d *draft) forgetWriters() {
 	oldest := d.applied - maxWriters*3/4
 	var drop []WriterID
-	d.writers.Each(func(id WriterID, w writerRecord) bool {
+	ordered.Each(&d.writers, func(id WriterID, w writerRecord) bool {
 		if w.seen <= oldest {
 			drop = append(drop, id)
 			d.digest -= w.hash
@@ -105,7 +106,7 @@ func (d *draft) forgetWriters() {
 		return true
 	})
 	for _, id := range drop {
-		d.writers.Remove(id)
+		ordered.Remove(&d.writers, id)
 	}
 }
 

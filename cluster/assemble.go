@@ -1,5 +1,7 @@
 package cluster
 
+import "github.com/rota-run/rota/internal/ordered"
+
 // Parts are the records of a value, as stored in documents.
 type Parts struct {
 	Index      Index // of the members
@@ -50,7 +52,7 @@ func (v Value) Reassemble(changed []Part, gone []PartitionID) Value {
 func (d *draft) assemble(part Part) {
 	job, _, _ := part.ID.Split()
 	rec := &partitionRecord{Partition: part.Partition}
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok && !part.Dropped {
 		d.forget(part.ID)
 		return
@@ -58,11 +60,11 @@ func (d *draft) assemble(part Part) {
 	if !part.Dropped {
 		rec.class = d.classFor(j, rec)
 	}
-	if _, ok := d.Value.members.Get(rec.Next); !ok {
+	if _, ok := ordered.Get(&d.Value.members, rec.Next); !ok {
 		rec.Next = ""
 	}
 	d.atMS = part.ChangedMS
-	switch owner, ok := d.Value.members.Get(rec.Owner); {
+	switch owner, ok := ordered.Get(&d.Value.members, rec.Owner); {
 	case rec.Owner == "" || ok && (rec.Offered || owner.Incarnation == part.By && owner.State == MemberJoined):
 	case ok && !rec.Offered && owner.State == MemberHeld && owner.Incarnation == part.By && rec.class != nil:
 		rec.State, rec.Next = PartitionHeld, ""
@@ -86,18 +88,18 @@ func (v Value) Excerpt(index Index, l Leadership, members []Member, jobs []Job, 
 	d.settings.Placement = PlacementOffered
 	d.leaveOut(d.hashes(members, jobs, partitions))
 	for _, m := range members {
-		if _, same := d.Value.members.Get(m.ID); !same {
+		if _, same := ordered.Get(&d.Value.members, m.ID); !same {
 			d.setMember(m)
 		}
 	}
 	for _, j := range jobs {
-		if _, same := d.jobs.Get(j.ID); !same {
+		if _, same := ordered.Get(&d.jobs, j.ID); !same {
 			d.loadJob(j)
 		}
 	}
 	for _, p := range partitions {
-		_, same := d.partitions.Get(p.ID)
-		if j, ok := d.jobs.Get(p.job()); ok && !same {
+		_, same := ordered.Get(&d.partitions, p.ID)
+		if j, ok := ordered.Get(&d.jobs, p.job()); ok && !same {
 			rec := &partitionRecord{Partition: p}
 			rec.class = d.classFor(j, rec)
 			d.setPartition(rec)
@@ -128,19 +130,19 @@ func (d *draft) hashes(members []Member, jobs []Job, partitions []Partition) map
 // leaveOut removes all records but those of some hashes. The partitions of a job that is removed go with it.
 func (d *draft) leaveOut(but map[Hash]bool) {
 	was := d.Value
-	was.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
-		if j, ok := was.jobs.Get(p.job()); !ok || !but[j.hash] || !but[p.hash] {
+	ordered.Each(&was.partitions, func(id PartitionID, p *partitionRecord) bool {
+		if j, ok := ordered.Get(&was.jobs, p.job()); !ok || !but[j.hash] || !but[p.hash] {
 			d.forget(id)
 		}
 		return true
 	})
-	was.jobs.Each(func(id JobID, j *jobRecord) bool {
+	ordered.Each(&was.jobs, func(id JobID, j *jobRecord) bool {
 		if !but[j.hash] {
 			d.removeJob(id)
 		}
 		return true
 	})
-	was.members.Each(func(id MemberID, m memberRecord) bool {
+	ordered.Each(&was.members, func(id MemberID, m memberRecord) bool {
 		if !but[m.hash] {
 			d.removeMember(id)
 		}

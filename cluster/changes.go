@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"github.com/rota-run/rota/internal/ordered"
 	"slices"
 )
 
@@ -136,10 +137,10 @@ func (r Record) kind() byte {
 
 // all lists all records.
 func (v Value) all() []Record {
-	out := make([]Record, 0, v.members.Len()+v.jobs.Len()+v.partitions.Len())
-	v.members.Each(func(id MemberID, _ memberRecord) bool { out = append(out, Record{Member: id}); return true })
-	v.jobs.Each(func(id JobID, _ *jobRecord) bool { out = append(out, Record{Job: id}); return true })
-	v.partitions.Each(func(id PartitionID, _ *partitionRecord) bool {
+	out := make([]Record, 0, ordered.Len(&v.members)+ordered.Len(&v.jobs)+ordered.Len(&v.partitions))
+	ordered.Each(&v.members, func(id MemberID, _ memberRecord) bool { out = append(out, Record{Member: id}); return true })
+	ordered.Each(&v.jobs, func(id JobID, _ *jobRecord) bool { out = append(out, Record{Job: id}); return true })
+	ordered.Each(&v.partitions, func(id PartitionID, _ *partitionRecord) bool {
 		out = append(out, Record{Partition: id})
 		return true
 	})
@@ -150,14 +151,14 @@ func (v Value) all() []Record {
 func (v Value) hashOf(r Record) Hash {
 	switch r.kind() {
 	case kindMember:
-		m, _ := v.members.Get(r.Member)
+		m, _ := ordered.Get(&v.members, r.Member)
 		return m.hash
 	case kindJob:
-		if j, ok := v.jobs.Get(r.Job); ok {
+		if j, ok := ordered.Get(&v.jobs, r.Job); ok {
 			return j.hash
 		}
 	default:
-		if p, ok := v.partitions.Get(r.Partition); ok {
+		if p, ok := ordered.Get(&v.partitions, r.Partition); ok {
 			return p.hash
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
@@ -137,7 +138,8 @@ func mustReadGoldenSnapshot(t *testing.T) {
 	if again := v.Snapshot(); !bytes.Equal(again, data) {
 		t.Fatalf("a snapshot was %x, and is written as %x", data, again)
 	}
-	if v.members.Len() == 0 || v.jobs.Len() == 0 || v.partitions.Len() == 0 || v.writers.Len() == 0 {
+	if ordered.Len(&v.members) == 0 || ordered.Len(&v.jobs) == 0 ||
+		ordered.Len(&v.partitions) == 0 || ordered.Len(&v.writers) == 0 {
 		t.Fatalf("the snapshot holds too little:\n%s", v)
 	}
 }
@@ -327,7 +329,7 @@ func TestASnapshotOutOfOrder(t *testing.T) {
 	v, _ := played(t, richStory(t))
 	data := v.Snapshot()
 	var members [][]byte
-	v.members.Each(func(_ MemberID, m memberRecord) bool {
+	ordered.Each(&v.members, func(_ MemberID, m memberRecord) bool {
 		var x coder
 		codeMember(&x, &m.Member)
 		members = append(members, x.data)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"github.com/rota-run/rota/internal/ordered"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ func (d *draft) expected(id JobID, e Expected) bool {
 		return true
 	}
 	var index Index
-	if j, ok := d.jobs.Get(id); ok {
+	if j, ok := ordered.Get(&d.jobs, id); ok {
 		index = j.SpecIndex
 	}
 	return e == Expect(index)
@@ -35,7 +36,7 @@ func (d *draft) fenced(by PartitionID, token Token) string {
 	if by == "" {
 		return ""
 	}
-	p, ok := d.partitions.Get(by)
+	p, ok := ordered.Get(&d.partitions, by)
 	if !ok {
 		return "the partition it is written under is unknown"
 	}
@@ -98,7 +99,7 @@ func (c SubmitJob) apply(d *draft) string {
 	if why := d.fenced(c.By, c.ByToken); why != "" {
 		return why
 	}
-	old, ok := d.jobs.Get(c.Job)
+	old, ok := ordered.Get(&d.jobs, c.Job)
 	switch {
 	case !d.expected(c.Job, c.Expected):
 		return NotExpected
@@ -167,7 +168,7 @@ func (c UpdateJob) apply(d *draft) string {
 	if why := d.fenced(c.By, c.ByToken); why != "" {
 		return why
 	}
-	old, ok := d.jobs.Get(c.Job)
+	old, ok := ordered.Get(&d.jobs, c.Job)
 	switch {
 	case !d.expected(c.Job, c.Expected):
 		return NotExpected
@@ -248,7 +249,7 @@ func (d *draft) updateKeys(j *jobRecord, old, now *TaskSpec) {
 	listed := make(map[string]bool, len(now.Partitions))
 	for _, key := range now.Partitions {
 		listed[key] = true
-		if p, ok := d.partitions.Get(NewPartitionID(j.ID, now.Name, key)); !ok || p.Dropped {
+		if p, ok := ordered.Get(&d.partitions, NewPartitionID(j.ID, now.Name, key)); !ok || p.Dropped {
 			d.addPartition(j, now.Name, key, nil)
 		}
 	}
@@ -286,7 +287,7 @@ func (c KillJob) apply(d *draft) string {
 	if why := d.fenced(c.By, c.ByToken); why != "" {
 		return why
 	}
-	j, ok := d.jobs.Get(c.Job)
+	j, ok := ordered.Get(&d.jobs, c.Job)
 	if !ok || j.State != JobRunning {
 		return "no such live job"
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // PrepareJoin is written by a member that wants to join. Incarnation becomes the index of its entry. A present member
@@ -71,7 +72,7 @@ func (c PrepareJoin) String() string {
 }
 
 func (c PrepareJoin) apply(d *draft) string {
-	old, had := d.Value.members.Get(c.Member)
+	old, had := ordered.Get(&d.Value.members, c.Member)
 	switch {
 	case d.shared():
 		return inGroup
@@ -94,7 +95,7 @@ func (c PrepareJoin) apply(d *draft) string {
 		d.acquit(c.Member)
 	}
 	if d.settings.Placement == PlacementOffered { // the leader has seen its heartbeat
-		m, _ := d.Value.members.Get(c.Member)
+		m, _ := ordered.Get(&d.Value.members, c.Member)
 		d.join(m.Member)
 	}
 	d.membersChanged()
@@ -130,8 +131,8 @@ func (c AcceptJoin) String() string {
 }
 
 func (c AcceptJoin) apply(d *draft) string {
-	m, ok := d.Value.members.Get(c.Member)
-	by, okBy := d.Value.members.Get(c.By)
+	m, ok := ordered.Get(&d.Value.members, c.Member)
+	by, okBy := ordered.Get(&d.Value.members, c.By)
 	switch {
 	case !ok || m.Incarnation != c.Incarnation:
 		return "no such attempt to join"
@@ -180,7 +181,7 @@ func (c AbortJoin) check() error {
 func (c AbortJoin) String() string { return fmt.Sprintf("abort-join %s@%d", c.Member, c.Incarnation) }
 
 func (c AbortJoin) apply(d *draft) string {
-	m, ok := d.Value.members.Get(c.Member)
+	m, ok := ordered.Get(&d.Value.members, c.Member)
 	switch {
 	case !ok || m.Incarnation != c.Incarnation:
 		return "no such attempt to join"
@@ -224,7 +225,7 @@ func (c ConfirmMember) apply(d *draft) string {
 	if d.shared() {
 		return inGroup
 	}
-	m, ok := d.Value.members.Get(c.Member)
+	m, ok := ordered.Get(&d.Value.members, c.Member)
 	if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {
 		return "no such member: it was removed"
 	}
@@ -245,7 +246,7 @@ func (d *draft) membersChanged() {
 		return
 	}
 	var oldest Member
-	d.Value.members.Each(func(_ MemberID, m memberRecord) bool {
+	ordered.Each(&d.Value.members, func(_ MemberID, m memberRecord) bool {
 		if m.State == MemberPrepared && (oldest.ID == "" || m.Incarnation < oldest.Incarnation) {
 			oldest = m.Member
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/internal/ordered"
 	"slices"
 )
 
@@ -44,7 +45,7 @@ func (c LeaveCluster) String() string {
 }
 
 func (c LeaveCluster) apply(d *draft) string {
-	m, ok := d.Value.members.Get(c.Member)
+	m, ok := ordered.Get(&d.Value.members, c.Member)
 	switch {
 	case !ok || m.Incarnation != c.Incarnation:
 		return "no such member"
@@ -69,7 +70,7 @@ func (c LeaveCluster) apply(d *draft) string {
 // releaseAll ends all holds, because the last joined member has left: the next one to join takes what waits.
 func (d *draft) releaseAll() {
 	var held []MemberID
-	d.Value.members.Each(func(id MemberID, m memberRecord) bool {
+	ordered.Each(&d.Value.members, func(id MemberID, m memberRecord) bool {
 		if m.State == MemberHeld {
 			held = append(held, id)
 		}
@@ -105,7 +106,7 @@ func (c ReleaseHold) String() string {
 }
 
 func (c ReleaseHold) apply(d *draft) string {
-	m, ok := d.Value.members.Get(c.Member)
+	m, ok := ordered.Get(&d.Value.members, c.Member)
 	if !ok || m.Incarnation != c.Incarnation || m.State != MemberHeld {
 		return "nothing is held for it"
 	}
@@ -142,7 +143,7 @@ func (c DrainMember) String() string {
 }
 
 func (c DrainMember) apply(d *draft) string {
-	m, ok := d.Value.members.Get(c.Member)
+	m, ok := ordered.Get(&d.Value.members, c.Member)
 	switch {
 	case !ok:
 		return "no such member"
@@ -161,7 +162,7 @@ func (c DrainMember) apply(d *draft) string {
 // vacateAll takes the slots of a member that is draining, and reports whether it had any left.
 func (d *draft) vacateAll(m MemberID) (had bool) {
 	for _, id := range d.ownedIDs(m) {
-		if p, _ := d.partitions.Get(id); p.Slot != 0 && !p.Dropped {
+		if p, _ := ordered.Get(&d.partitions, id); p.Slot != 0 && !p.Dropped {
 			d.vacate(id, string(m)+" is draining")
 			had = true
 		}
@@ -170,8 +171,8 @@ func (d *draft) vacateAll(m MemberID) (had bool) {
 }
 
 func (d *draft) ownedIDs(m MemberID) []PartitionID {
-	ids := make([]PartitionID, 0, d.derived.byMember.Len(string(m)))
-	d.derived.byMember.Each(string(m), func(id PartitionID) bool {
+	ids := make([]PartitionID, 0, ordered.Count(&d.derived.byMember, string(m)))
+	ordered.EachOf(&d.derived.byMember, string(m), func(id PartitionID) bool {
 		ids = append(ids, id)
 		return true
 	})
@@ -256,7 +257,7 @@ func (d *draft) poison(p *partitionRecord) bool {
 // fails. What was parked by its death runs again.
 func (d *draft) acquit(m MemberID) {
 	var ids []PartitionID
-	d.Value.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
+	ordered.Each(&d.Value.partitions, func(id PartitionID, p *partitionRecord) bool {
 		if p.Deaths > 0 && (p.State != PartitionParked || p.From == m) {
 			ids = append(ids, id)
 		}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"github.com/rota-run/rota/internal/ordered"
 	"slices"
 )
 
@@ -181,7 +182,7 @@ func (d *draft) finish(p *partitionRecord) {
 // maxAttempts is the limit of the partition's task; 0 for none.
 func (d *draft) maxAttempts(id PartitionID) int64 {
 	job, task, _ := id.Split()
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok {
 		return 0
 	}
@@ -198,7 +199,7 @@ func (d *draft) finishTask(p *partitionRecord) {
 	job, task, _ := p.ID.Split()
 	was := p.Dropped
 	d.removePartition(p.ID) // its run has ended
-	old, ok := d.jobs.Get(job)
+	old, ok := ordered.Get(&d.jobs, job)
 	if !ok || was || old.State != JobRunning {
 		return
 	}
@@ -216,7 +217,7 @@ func (d *draft) finishTask(p *partitionRecord) {
 func (d *draft) failJob(p *partitionRecord) {
 	job, _, _ := p.ID.Split()
 	d.removePartition(p.ID)
-	old, ok := d.jobs.Get(job)
+	old, ok := ordered.Get(&d.jobs, job)
 	if !ok || old.State != JobRunning {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // PauseJob takes the partitions of a job from their owners, under their hand-over contract, and keeps them without one
@@ -32,7 +33,7 @@ func (c PauseJob) check() error {
 func (c PauseJob) String() string { return fmt.Sprintf("pause-job %s by %q", c.Job, c.By) }
 
 func (c PauseJob) apply(d *draft) string {
-	j, ok := d.jobs.Get(c.Job)
+	j, ok := ordered.Get(&d.jobs, c.Job)
 	switch {
 	case !ok || j.State != JobRunning:
 		return "no such live job"
@@ -64,7 +65,7 @@ func (c ResumeJob) check() error {
 func (c ResumeJob) String() string { return "resume-job " + string(c.Job) }
 
 func (c ResumeJob) apply(d *draft) string {
-	j, ok := d.jobs.Get(c.Job)
+	j, ok := ordered.Get(&d.jobs, c.Job)
 	switch {
 	case !ok || j.State != JobRunning:
 		return "no such live job"
@@ -124,7 +125,7 @@ func (d *draft) haltOne(p *partitionRecord) {
 
 // startable reports whether nothing holds a partition back: neither a parent nor a pause.
 func (d *draft) startable(p *partitionRecord) bool {
-	if j, ok := d.jobs.Get(p.job()); ok && j.Paused() {
+	if j, ok := ordered.Get(&d.jobs, p.job()); ok && j.Paused() {
 		return false
 	}
 	return d.parentsFinished(p)

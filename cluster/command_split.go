@@ -80,7 +80,7 @@ func (c SplitPartition) String() string {
 
 // splitPartition adds children. What it refuses it refuses whole.
 func (c SplitPartition) apply(d *draft) string {
-	p, ok := d.partitions.Get(c.Partition)
+	p, ok := ordered.Get(&d.partitions, c.Partition)
 	if !ok {
 		return "no such partition"
 	}
@@ -88,7 +88,7 @@ func (c SplitPartition) apply(d *draft) string {
 		return why
 	}
 	job, task, key := c.Partition.Split()
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok || j.State != JobRunning || p.Dropped {
 		return "its job has ended"
 	}
@@ -105,7 +105,8 @@ func (c SplitPartition) apply(d *draft) string {
 		d.addChild(j, task, ch)
 	}
 	for _, key := range c.Done {
-		if p, ok := d.partitions.Get(NewPartitionID(job, task, key)); ok && p.spent() && !d.awaited(p.ID) && !d.claimed() {
+		p, ok := ordered.Get(&d.partitions, NewPartitionID(job, task, key))
+		if ok && p.spent() && !d.awaited(p.ID) && !d.claimed() {
 			d.removePartition(p.ID)
 		}
 	}
@@ -120,12 +121,12 @@ func (d *draft) checkChild(job JobID, task, reporter string, ch Child) string {
 		if key == ch.Key {
 			return "the child " + ch.Key + " is its own parent"
 		}
-		if _, ok := d.partitions.Get(NewPartitionID(job, task, key)); !ok {
+		if _, ok := ordered.Get(&d.partitions, NewPartitionID(job, task, key)); !ok {
 			return "the child " + ch.Key + " names the parent " + key +
 				", which was never there, or was finished so long ago that it was removed"
 		}
 	}
-	old, ok := d.partitions.Get(NewPartitionID(job, task, ch.Key))
+	old, ok := ordered.Get(&d.partitions, NewPartitionID(job, task, ch.Key))
 	if ok && !old.Dropped && !slices.Equal(old.Parents, ch.Parents) {
 		return "the child " + ch.Key + " exists with other parents"
 	}
@@ -134,7 +135,7 @@ func (d *draft) checkChild(job JobID, task, reporter string, ch Child) string {
 
 func (d *draft) addChild(j *jobRecord, task string, ch Child) {
 	id := NewPartitionID(j.ID, task, ch.Key)
-	if old, ok := d.partitions.Get(id); ok && !old.Dropped {
+	if old, ok := ordered.Get(&d.partitions, id); ok && !old.Dropped {
 		return // another parent reported it
 	}
 	d.addPartition(j, task, ch.Key, ch.Parents)
@@ -160,7 +161,7 @@ func (v *Value) childrenOf(parent PartitionID) (children []PartitionID) {
 // awaited reports whether a child still waits for this parent.
 func (v *Value) awaited(parent PartitionID) bool {
 	return slices.ContainsFunc(v.childrenOf(parent), func(id PartitionID) bool {
-		p, _ := v.partitions.Get(id)
+		p, _ := ordered.Get(&v.partitions, id)
 		return p.State == PartitionBlocked
 	})
 }
@@ -169,7 +170,7 @@ func (v *Value) awaited(parent PartitionID) bool {
 // holds nobody up.
 func (d *draft) parentsFinished(p *partitionRecord) bool {
 	for id := range p.parentIDs {
-		parent, ok := d.partitions.Get(id)
+		parent, ok := ordered.Get(&d.partitions, id)
 		if ok && parent.State != PartitionFinished {
 			return false
 		}
@@ -207,7 +208,7 @@ func (v *Value) claimed() bool { return v.settings.Placement == PlacementClaimed
 
 func (c Claim) apply(d *draft) string {
 	p, ok := d.edit(c.Partition)
-	m, joined := d.Value.members.Get(c.Member)
+	m, joined := ordered.Get(&d.Value.members, c.Member)
 	switch {
 	case !d.claimed():
 		return "the members of this cluster do not claim"
@@ -235,7 +236,7 @@ func (c Claim) apply(d *draft) string {
 // claimRefused returns why the rules of the task keep a member from it, "" if they do not.
 func (d *draft) claimRefused(p *partitionRecord, m *Member) string {
 	job, task, _ := p.ID.Split()
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok || j.State != JobRunning {
 		return "its job has ended"
 	}

@@ -69,9 +69,9 @@ func (d *derived) index(p *partitionRecord, by int) {
 // forgetMember takes all that a member has out of the sets, at once: index would take it out one by one. Each of these
 // partitions is set or removed after that.
 func (d *derived) forgetMember(m MemberID) {
-	d.byMember.RemoveAll(string(m))
+	ordered.DropAll(&d.byMember, string(m))
 	ordered.Below(&d.counts, string(m)+"\x00", func(key string, _ int64) bool {
-		d.movable.RemoveAll(key)
+		ordered.DropAll(&d.movable, key)
 		return true
 	})
 }
@@ -86,8 +86,8 @@ func (d *derived) forgetPlaced(classes []schedule.Class, moves []schedule.Move) 
 		}
 	}
 	for i, n := range placed {
-		if n > 1 && n == d.unplaced.Len(classes[i].Key) {
-			d.unplaced.RemoveAll(classes[i].Key)
+		if n > 1 && n == ordered.Count(&d.unplaced, classes[i].Key) {
+			ordered.DropAll(&d.unplaced, classes[i].Key)
 		}
 	}
 }
@@ -95,17 +95,17 @@ func (d *derived) forgetPlaced(classes []schedule.Class, moves []schedule.Move) 
 // shelve adds (by > 0) or removes a partition.
 func shelve(s *ordered.Sets[string, PartitionID], key string, id PartitionID, by int) {
 	if by > 0 {
-		s.Add(key, id)
+		ordered.Add(s, key, id)
 	} else {
-		s.Remove(key, id)
+		ordered.Drop(s, key, id)
 	}
 }
 
 func mark[V any](t *ordered.Map[string, V], key string, v V, by int) {
 	if by > 0 {
-		t.Set(key, v)
+		ordered.Set(t, key, v)
 	} else {
-		t.Remove(key)
+		ordered.Remove(t, key)
 	}
 }
 
@@ -120,13 +120,13 @@ func (d *derived) indexMembers(p *Partition, by int) {
 
 func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
 	key := string(m) + "\x00" + class.Key
-	n, _ := d.counts.Get(key)
+	n, _ := ordered.Get(&d.counts, key)
 	if n += by; n == 0 {
-		d.counts.Remove(key)
+		ordered.Remove(&d.counts, key)
 	} else {
-		d.counts.Set(key, n)
+		ordered.Set(&d.counts, key, n)
 	}
-	l, _ := d.loads.Get(m)
+	l, _ := ordered.Get(&d.loads, m)
 	switch kindOf(class) {
 	case kindTasks:
 		l.weight += by * class.Weight
@@ -138,37 +138,37 @@ func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
 	}
 	l.count += by
 	if l == (load{}) {
-		d.loads.Remove(m)
+		ordered.Remove(&d.loads, m)
 	} else {
-		d.loads.Set(m, l)
+		ordered.Set(&d.loads, m, l)
 	}
 }
 
 // indexClass counts the partitions of a class; a class without any is forgotten.
 func (d *derived) indexClass(class *schedule.Class, by int) {
-	c, _ := d.classes.Get(class.Key)
+	c, _ := ordered.Get(&d.classes, class.Key)
 	c.class, c.refs = class, c.refs+by
 	if c.refs == 0 {
-		d.classes.Remove(class.Key)
+		ordered.Remove(&d.classes, class.Key)
 	} else {
-		d.classes.Set(class.Key, c)
+		ordered.Set(&d.classes, class.Key, c)
 	}
 }
 
 func (d *derived) seal() {
-	d.byMember.Seal()
-	d.movable.Seal()
-	d.unplaced.Seal()
-	d.counts.Seal()
-	d.loads.Seal()
-	d.classes.Seal()
-	d.everies.Seal()
-	d.children.Seal()
-	d.spent.Seal()
-	d.ended.Seal()
-	d.pools.Seal()
-	d.free.Seal()
-	d.held.Seal()
+	ordered.SealSets(&d.byMember)
+	ordered.SealSets(&d.movable)
+	ordered.SealSets(&d.unplaced)
+	ordered.Seal(&d.counts)
+	ordered.Seal(&d.loads)
+	ordered.Seal(&d.classes)
+	ordered.Seal(&d.everies)
+	ordered.Seal(&d.children)
+	ordered.SealSets(&d.spent)
+	ordered.Seal(&d.ended)
+	ordered.Seal(&d.pools)
+	ordered.Seal(&d.free)
+	ordered.Seal(&d.held)
 }
 
 // Spent yields the finished partitions of a task that splits have made and that nothing waits for. Those that were
@@ -185,13 +185,13 @@ func (v Value) Spent(task PartitionID, keep int) iter.Seq[Partition] {
 			set  string
 			keep int
 		}{{spentSet(job, name, true), keep}, {spentSet(job, name, false), 10 * keep}} {
-			more, left := true, v.derived.spent.Len(of.set)-of.keep
-			v.derived.spent.Each(of.set, func(key string) bool {
+			more, left := true, ordered.Count(&v.derived.spent, of.set)-of.keep
+			ordered.EachOf(&v.derived.spent, of.set, func(key string) bool {
 				if left--; left < 0 {
 					return false
 				}
 				id := PartitionID(key[8:])
-				if p, _ := v.partitions.Get(id); !v.awaited(id) {
+				if p, _ := ordered.Get(&v.partitions, id); !v.awaited(id) {
 					more = yield(p.Partition)
 				}
 				return more
@@ -227,9 +227,9 @@ func (d *draft) indexSpent(p *Partition, by int) {
 	job, task, _ := p.ID.Split()
 	set := spentSet(job, task, len(d.childrenOf(p.ID)) > 0)
 	if by > 0 {
-		d.derived.spent.Add(set, p.spentKey())
+		ordered.Add(&d.derived.spent, set, p.spentKey())
 	} else {
-		d.derived.spent.Remove(set, p.spentKey())
+		ordered.Drop(&d.derived.spent, set, p.spentKey())
 	}
 }
 
@@ -249,13 +249,13 @@ func (d *draft) link(old, p *partitionRecord) {
 // linkParents moves the parents between those with children and those without.
 func (d *draft) linkParents(p *Partition, by int) {
 	for id := range p.parentIDs {
-		if parent, ok := d.partitions.Get(id); ok {
+		if parent, ok := ordered.Get(&d.partitions, id); ok {
 			d.indexSpent(&parent.Partition, -1)
 		}
 	}
 	d.derived.markChild(p, by)
 	for id := range p.parentIDs {
-		if parent, ok := d.partitions.Get(id); ok {
+		if parent, ok := ordered.Get(&d.partitions, id); ok {
 			d.indexSpent(&parent.Partition, 1)
 		}
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"github.com/rota-run/rota/internal/ordered"
 	"math"
 	"slices"
 )
@@ -65,10 +66,10 @@ func (d *draft) value() Value {
 	if v.recent = v.recent.then(v.chain, d.notes); d.unlogged {
 		v.recent = nil
 	}
-	v.members.Seal()
-	v.jobs.Seal()
-	v.partitions.Seal()
-	v.writers.Seal()
+	ordered.Seal(&v.members)
+	ordered.Seal(&v.jobs)
+	ordered.Seal(&v.partitions)
+	ordered.Seal(&v.writers)
 	v.derived.seal()
 	return v
 }
@@ -100,7 +101,7 @@ func (d *draft) touch(m MemberID) {
 
 func (d *draft) stampTouched() {
 	for id := range d.touched { // order-free: each member is stamped alike
-		if m, ok := d.Value.members.Get(id); ok && m.Changed != d.at {
+		if m, ok := ordered.Get(&d.Value.members, id); ok && m.Changed != d.at {
 			m.Changed = d.at
 			d.setMember(m.Member)
 		}
@@ -109,7 +110,7 @@ func (d *draft) stampTouched() {
 
 func (d *draft) setMember(m Member) {
 	d.note(kindMember, string(m.ID))
-	old, ok := d.Value.members.Get(m.ID)
+	old, ok := ordered.Get(&d.Value.members, m.ID)
 	if ok {
 		d.digest -= old.hash
 		d.countJoined(&old.Member, -1)
@@ -122,11 +123,11 @@ func (d *draft) setMember(m Member) {
 	rec := memberRecord{Member: m, hash: d.hash(kindMember)}
 	d.digest += rec.hash
 	d.countJoined(&m, 1)
-	d.Value.members.Set(m.ID, rec)
+	ordered.Set(&d.Value.members, m.ID, rec)
 }
 
 func (d *draft) removeMember(id MemberID) {
-	old, ok := d.Value.members.Get(id)
+	old, ok := ordered.Get(&d.Value.members, id)
 	if !ok {
 		return
 	}
@@ -137,7 +138,7 @@ func (d *draft) removeMember(id MemberID) {
 		d.derived.indexSlots(id, had, 0)
 		d.allocate = true
 	}
-	d.Value.members.Remove(id)
+	ordered.Remove(&d.Value.members, id)
 }
 
 func (d *draft) countJoined(m *Member, by int) {
@@ -148,7 +149,7 @@ func (d *draft) countJoined(m *Member, by int) {
 
 func (d *draft) setJob(rec *jobRecord) {
 	d.note(kindJob, string(rec.ID))
-	old, ok := d.jobs.Get(rec.ID)
+	old, ok := ordered.Get(&d.jobs, rec.ID)
 	if ok {
 		d.digest -= old.hash
 		d.indexJob(old, -1)
@@ -161,13 +162,13 @@ func (d *draft) setJob(rec *jobRecord) {
 	rec.hash = d.hash(kindJob)
 	d.digest += rec.hash
 	d.indexJob(rec, 1)
-	d.jobs.Set(rec.ID, rec)
+	ordered.Set(&d.jobs, rec.ID, rec)
 }
 
 // shareSpec takes the spec of the job before it, and what is derived of it, where they are the same: jobs that were
 // written alike often follow each other.
 func (d *draft) shareSpec(rec *jobRecord) {
-	d.jobs.BackFrom(rec.ID, func(id JobID, near *jobRecord) bool {
+	ordered.BackFrom(&d.jobs, rec.ID, func(id JobID, near *jobRecord) bool {
 		if id == rec.ID {
 			return true
 		}
@@ -191,14 +192,14 @@ func alike(a, b *JobSpec) bool {
 }
 
 func (d *draft) removeJob(id JobID) {
-	old, ok := d.jobs.Get(id)
+	old, ok := ordered.Get(&d.jobs, id)
 	if !ok {
 		return
 	}
 	d.note(kindJob, string(id))
 	d.digest -= old.hash
 	d.indexJob(old, -1)
-	d.jobs.Remove(id)
+	ordered.Remove(&d.jobs, id)
 }
 
 func (d *draft) indexJob(j *jobRecord, by int) {
@@ -224,7 +225,7 @@ func (d *draft) indexJob(j *jobRecord, by int) {
 // countOpen changes the number of unfinished partitions of a job. A record that this draft has not made is replaced,
 // not changed: older values share it.
 func (d *draft) countOpen(id JobID, by int) int {
-	old, ok := d.jobs.Get(id)
+	old, ok := ordered.Get(&d.jobs, id)
 	if !ok {
 		return math.MaxInt
 	}
@@ -234,13 +235,13 @@ func (d *draft) countOpen(id JobID, by int) int {
 	}
 	rec := *old
 	rec.open, rec.own = rec.open+by, d.maker()
-	d.jobs.Set(id, &rec)
+	ordered.Set(&d.jobs, id, &rec)
 	return rec.open
 }
 
 func (d *draft) setPartition(p *partitionRecord) {
-	old, _ := d.partitions.Get(p.ID)
-	d.partitions.Set(p.ID, p)
+	old, _ := ordered.Get(&d.partitions, p.ID)
+	ordered.Set(&d.partitions, p.ID, p)
 	d.setAfter(old, p)
 }
 
@@ -315,7 +316,7 @@ func (d *draft) removePartition(id PartitionID) {
 
 // forget is removePartition without its consequences: nothing is planned, and no child is freed.
 func (d *draft) forget(id PartitionID) (old *partitionRecord, ok bool) {
-	if old, ok = d.partitions.Get(id); !ok {
+	if old, ok = ordered.Get(&d.partitions, id); !ok {
 		return nil, false
 	}
 	d.note(kindPartition, string(id))
@@ -324,14 +325,14 @@ func (d *draft) forget(id PartitionID) (old *partitionRecord, ok bool) {
 	d.touch(old.Next)
 	d.indexPartition(old, -1)
 	d.link(old, nil)
-	d.partitions.Remove(id)
+	ordered.Remove(&d.partitions, id)
 	d.countIfOpen(old, nil)
 	return old, true
 }
 
 // edit returns a copy of the partition's record to change and give to setPartition.
 func (d *draft) edit(id PartitionID) (*partitionRecord, bool) {
-	old, ok := d.partitions.Get(id)
+	old, ok := ordered.Get(&d.partitions, id)
 	if !ok {
 		return nil, false
 	}
@@ -342,7 +343,7 @@ func (d *draft) edit(id PartitionID) (*partitionRecord, bool) {
 // editInPlace is edit for a record that this draft has made already, and returns what it was as well: they are for
 // setAfter. There is one at a time.
 func (d *draft) editInPlace(id PartitionID) (old, p *partitionRecord, ok bool) {
-	p, ok = d.partitions.Get(id)
+	p, ok = ordered.Get(&d.partitions, id)
 	if !ok || p.own != d.maker() {
 		return nil, nil, false
 	}

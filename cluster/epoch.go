@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/internal/ordered"
 	"slices"
 	"strings"
 )
@@ -113,7 +114,7 @@ const inGroup = "the members of this cluster are those of its epoch"
 
 func (c Epoch) apply(d *draft) string {
 	switch {
-	case d.settings.Placement == PlacementPlanned && d.Value.members.Len() == 0:
+	case d.settings.Placement == PlacementPlanned && ordered.Len(&d.Value.members) == 0:
 		d.setPlacement(PlacementShared)
 	case !d.shared():
 		return "the members of this cluster have no epochs"
@@ -134,7 +135,7 @@ func (c Epoch) apply(d *draft) string {
 // loseOthers removes the members that an epoch does not name. Those that announced a restart are waited for.
 func (d *draft) loseOthers(named []EpochMember) {
 	var lost []Member
-	d.Value.members.Each(func(id MemberID, m memberRecord) bool {
+	ordered.Each(&d.Value.members, func(id MemberID, m memberRecord) bool {
 		i, ok := findMember(named, id)
 		if m.State != MemberHeld && (!ok || named[i].Join.Heartbeat != m.Heartbeat) {
 			lost = append(lost, m.Member)
@@ -155,7 +156,7 @@ func findMember(sorted []EpochMember, id MemberID) (int, bool) {
 // welcome joins a member that is new in an epoch.
 func (d *draft) welcome(m EpochMember) {
 	c := m.Join
-	if old, ok := d.Value.members.Get(c.Member); m.Incarnation != 0 || ok && old.Heartbeat == c.Heartbeat {
+	if old, ok := ordered.Get(&d.Value.members, c.Member); m.Incarnation != 0 || ok && old.Heartbeat == c.Heartbeat {
 		return // it is there, or has left since
 	}
 	d.join(Member{

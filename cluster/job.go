@@ -85,7 +85,7 @@ func (d *draft) classesOf(id JobID, spec *JobSpec) []*schedule.Class {
 // class returns the class of a task, the shared one where there is one.
 func (d *draft) class(id JobID, t *TaskSpec) *schedule.Class {
 	c := classOf(id, t)
-	if known, ok := d.derived.classes.Get(c.Key); ok {
+	if known, ok := ordered.Get(&d.derived.classes, c.Key); ok {
 		return known.class
 	}
 	return &c
@@ -146,7 +146,7 @@ func (j *jobRecord) classOf(task string) *schedule.Class {
 }
 
 func (d *draft) endJob(id JobID, state JobState) {
-	old, ok := d.jobs.Get(id)
+	old, ok := ordered.Get(&d.jobs, id)
 	if !ok {
 		return
 	}
@@ -159,7 +159,7 @@ func (d *draft) endJob(id JobID, state JobState) {
 
 // completeRest is completeJob where partitions were dropped: what is left must be something that was done.
 func (d *draft) completeRest(job JobID) {
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok || j.open > 0 {
 		return
 	}
@@ -168,7 +168,7 @@ func (d *draft) completeRest(job JobID) {
 		return
 	}
 	for _, id := range d.allOf(job) {
-		if p, _ := d.partitions.Get(id); p.State == PartitionFinished {
+		if p, _ := ordered.Get(&d.partitions, id); p.State == PartitionFinished {
 			d.completeJob(job)
 			return
 		}
@@ -177,7 +177,7 @@ func (d *draft) completeRest(job JobID) {
 
 // completeJob ends the job when all its partitions are finished.
 func (d *draft) completeJob(job JobID) {
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok || j.State != JobRunning || j.open > 0 {
 		return
 	}
@@ -196,9 +196,9 @@ func (d *draft) completeJob(job JobID) {
 // job.
 func (d *draft) forgetJobs() {
 	limit := int(d.Settings().Retention)
-	for d.derived.ended.Len() > limit {
+	for ordered.Len(&d.derived.ended) > limit {
 		var id JobID
-		d.derived.ended.Each(func(_ string, first JobID) bool {
+		ordered.Each(&d.derived.ended, func(_ string, first JobID) bool {
 			id = first
 			return false
 		})
@@ -211,7 +211,7 @@ func (d *draft) forgetJobs() {
 func (d *draft) partitionsOf(job JobID, task string) []PartitionID {
 	base := NewPartitionID(job, task, "")
 	var ids []PartitionID
-	if _, ok := d.partitions.Get(base); ok {
+	if _, ok := ordered.Get(&d.partitions, base); ok {
 		ids = append(ids, base)
 	}
 	ordered.Below(&d.partitions, base+"#", func(id PartitionID, _ *partitionRecord) bool {
@@ -273,7 +273,7 @@ func (d *draft) drop(id PartitionID) {
 // handover is the contract of the partition's task; at-most-one where the task is gone.
 func (d *draft) handover(id PartitionID) Handover {
 	job, task, _ := id.Split()
-	if j, ok := d.jobs.Get(job); ok {
+	if j, ok := ordered.Get(&d.jobs, job); ok {
 		if t, ok := j.Task(task); ok {
 			return t.Handover
 		}

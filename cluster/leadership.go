@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/rota-run/rota/internal/ordered"
 	"slices"
 )
 
@@ -49,7 +50,7 @@ func (v Value) StandBys() (out []MemberID) {
 		return nil
 	}
 	var all []Member
-	v.members.Each(func(_ MemberID, m memberRecord) bool {
+	ordered.Each(&v.members, func(_ MemberID, m memberRecord) bool {
 		if m.State == MemberJoined && m.ID != l.Member {
 			all = append(all, m.Member)
 		}
@@ -104,7 +105,7 @@ func (v *Value) notLed(e *Entry) string {
 
 func (v *Value) leadRefused(c Lead) string {
 	switch {
-	case v.leader.Term == 0 && (v.settings.Placement != PlacementPlanned || v.members.Len() > 0):
+	case v.leader.Term == 0 && (v.settings.Placement != PlacementPlanned || ordered.Len(&v.members) > 0):
 		return "the members of this cluster have no leader"
 	case c.Term <= v.leader.Term:
 		return "the term is not above the present one"
@@ -212,7 +213,7 @@ func (c RevokeOffer) apply(d *draft) string {
 
 // sideline gives a member nothing more for now.
 func (d *draft) sideline(id MemberID, draining bool) {
-	m, ok := d.Value.members.Get(id)
+	m, ok := ordered.Get(&d.Value.members, id)
 	if !ok {
 		return
 	}
@@ -256,7 +257,7 @@ const RequestTaken = "its request was taken before"
 
 // takeRequest notes a request, or refuses it. The draft refuses its commands then.
 func (c TakeRequest) apply(d *draft) string {
-	if w, ok := d.writers.Get(c.Writer); ok && c.Seq <= w.seq {
+	if w, ok := ordered.Get(&d.writers, c.Writer); ok && c.Seq <= w.seq {
 		d.taken = int(c.Count)
 		return RequestTaken
 	}

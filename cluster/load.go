@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/schedule"
 )
 
@@ -120,7 +121,7 @@ func (l *loader) job() JobID {
 		rec.layout = l.layoutOf(&rec.Job)
 	}
 	l.indexJob(rec, 1)
-	l.draft.jobs.Set(rec.ID, rec)
+	ordered.Set(&l.draft.jobs, rec.ID, rec)
 	l.jobs = append(l.jobs, rec)
 	return rec.ID
 }
@@ -193,7 +194,7 @@ func (l *loader) partition() PartitionID {
 	if ok && rec.open() {
 		j.open++
 	}
-	l.partitions.Set(rec.ID, rec)
+	ordered.Set(&l.partitions, rec.ID, rec)
 	l.collect(rec)
 	return rec.ID
 }
@@ -203,7 +204,7 @@ func (l *loader) expect() {
 	if i := l.at + 1; i < len(l.jobs) {
 		l.r.shared.next = string(l.jobs[i].ID)
 	}
-	if len(l.jobs) > 0 && l.partitions.Len() == 0 {
+	if len(l.jobs) > 0 && ordered.Len(&l.partitions) == 0 {
 		l.r.shared.next = string(l.jobs[0].ID)
 	}
 }
@@ -227,7 +228,7 @@ func (l *loader) writer() WriterID {
 	var rec writerRecord
 	codeWriter(l.r, &id, &rec)
 	rec.hash = l.hashFrom(kindWriter, from)
-	l.writers.Set(id, rec)
+	ordered.Set(&l.writers, id, rec)
 	return id
 }
 
@@ -270,20 +271,20 @@ func (l *loader) own(m MemberID, p PartitionID) { l.owned[m] = append(l.owned[m]
 // derive builds what was collected.
 func (l *loader) derive() {
 	for _, m := range slices.Sorted(maps.Keys(l.owned)) {
-		l.derived.byMember.Add(string(m), l.owned[m]...)
+		ordered.Add(&l.derived.byMember, string(m), l.owned[m]...)
 	}
 	for _, p := range l.spent {
 		l.draft.indexSpent(p, 1) // all children are there
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.grants), place.compare) {
-		l.derived.movable.Add(movableKey(at.member, at.class.Key), l.grants[at]...)
+		ordered.Add(&l.derived.movable, movableKey(at.member, at.class.Key), l.grants[at]...)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.loads), place.compare) {
 		l.derived.indexLoad(at.member, at.class, l.loads[at])
 	}
 	byKey := func(a, b *schedule.Class) int { return cmp.Compare(a.Key, b.Key) }
 	for _, c := range slices.SortedFunc(maps.Keys(l.waiting), byKey) {
-		l.derived.unplaced.Add(c.Key, l.waiting[c]...)
+		ordered.Add(&l.derived.unplaced, c.Key, l.waiting[c]...)
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(l.references), byKey) {
 		l.derived.indexClass(c, l.references[c])

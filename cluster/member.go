@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/schedule"
 )
 
@@ -42,7 +43,7 @@ type Member struct {
 
 // Successor returns the member that m watches in the ring; "" if m is alone or not in the ring.
 func (v Value) Successor(m MemberID) MemberID {
-	if self, ok := v.members.Get(m); !ok || self.State == MemberHeld {
+	if self, ok := ordered.Get(&v.members, m); !ok || self.State == MemberHeld {
 		return ""
 	}
 	return v.after(m)
@@ -58,9 +59,9 @@ func (v Value) after(m MemberID) MemberID {
 		next = id
 		return false
 	}
-	v.members.From(m, pick)
+	ordered.From(&v.members, m, pick)
 	if next == "" {
-		v.members.Each(pick)
+		ordered.Each(&v.members, pick)
 	}
 	return next
 }
@@ -75,9 +76,9 @@ func (v Value) before(m MemberID) MemberID {
 		prev = id
 		return false
 	}
-	v.members.BackFrom(m, pick)
+	ordered.BackFrom(&v.members, m, pick)
 	if prev == "" {
-		v.members.Back(pick)
+		ordered.Back(&v.members, pick)
 	}
 	return prev
 }
@@ -86,7 +87,7 @@ func (v Value) before(m MemberID) MemberID {
 // watched member's predecessor. The predecessor has rank 0.
 func (v Value) Rank(self, watched MemberID) int {
 	rank := 0
-	for m := v.before(watched); m != "" && m != self && rank < v.members.Len(); m = v.before(m) {
+	for m := v.before(watched); m != "" && m != self && rank < ordered.Len(&v.members); m = v.before(m) {
 		if m == watched {
 			continue
 		}
@@ -126,16 +127,16 @@ func (m *Member) slots() int64 {
 func (d *derived) indexSlots(m MemberID, had, has int64) {
 	for n := had + 1; n <= has; n++ {
 		if key := slotKey(m, n); !d.occupied(key) {
-			d.free.Set(key, schedule.Slot{Member: string(m), Number: n})
+			ordered.Set(&d.free, key, schedule.Slot{Member: string(m), Number: n})
 		}
 	}
 	for n := has + 1; n <= had; n++ {
-		d.free.Remove(slotKey(m, n))
+		ordered.Remove(&d.free, slotKey(m, n))
 	}
 }
 
 func (d *derived) occupied(key string) bool {
-	_, ok := d.held.Get(key)
+	_, ok := ordered.Get(&d.held, key)
 	return ok
 }
 
@@ -146,14 +147,15 @@ func (d *draft) indexSlot(p *partitionRecord, by int) {
 	slot := schedule.Slot{Member: string(p.Owner), Number: p.Slot}
 	d.allocate = true
 	if by > 0 {
-		d.derived.held.Set(key, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted ||
-			p.Dropped})
-		d.derived.free.Remove(key)
+		ordered.Set(&d.derived.held, key, heldSlot{
+			slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted || p.Dropped,
+		})
+		ordered.Remove(&d.derived.free, key)
 		return
 	}
-	d.derived.held.Remove(key)
-	if m, ok := d.Value.members.Get(p.Owner); ok && p.Slot <= m.slots() {
-		d.derived.free.Set(key, slot)
+	ordered.Remove(&d.derived.held, key)
+	if m, ok := ordered.Get(&d.Value.members, p.Owner); ok && p.Slot <= m.slots() {
+		ordered.Set(&d.derived.free, key, slot)
 	}
 }
 

@@ -91,13 +91,13 @@ type view struct {
 
 func newView(v *Value, g classKind) *view {
 	w := &view{v: v, kind: g}
-	v.members.Each(func(id MemberID, m memberRecord) bool {
+	ordered.Each(&v.members, func(id MemberID, m memberRecord) bool {
 		if m.State == MemberJoined {
 			w.members = append(w.members, w.scheduleMember(&m.Member))
 		}
 		return true
 	})
-	v.derived.classes.Each(func(_ string, c classRecord) bool {
+	ordered.Each(&v.derived.classes, func(_ string, c classRecord) bool {
 		if kindOf(c.class) == g {
 			w.classes = append(w.classes, *c.class)
 		}
@@ -107,7 +107,7 @@ func newView(v *Value, g classKind) *view {
 }
 
 func (w *view) scheduleMember(m *Member) schedule.Member {
-	l, _ := w.v.derived.loads.Get(m.ID)
+	l, _ := ordered.Get(&w.v.derived.loads, m.ID)
 	s := schedule.Member{
 		ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Closed: m.Revoked,
 		Load: l.weight, Count: l.count,
@@ -132,7 +132,7 @@ func (w *view) Classes() []schedule.Class { return w.classes }
 
 // Unplaced implements schedule.View.
 func (w *view) Unplaced(c int, yield func(string) bool) {
-	w.v.derived.unplaced.Each(w.classes[c].Key, func(id PartitionID) bool { return yield(string(id)) })
+	ordered.EachOf(&w.v.derived.unplaced, w.classes[c].Key, func(id PartitionID) bool { return yield(string(id)) })
 }
 
 // Owned implements schedule.View.
@@ -141,12 +141,12 @@ func (w *view) Owned(m, c int, yield func(string) bool) {
 		return
 	}
 	key := movableKey(MemberID(w.members[m].ID), w.classes[c].Key)
-	w.v.derived.movable.Each(key, func(id PartitionID) bool { return yield(string(id)) })
+	ordered.EachOf(&w.v.derived.movable, key, func(id PartitionID) bool { return yield(string(id)) })
 }
 
 // Count implements schedule.View.
 func (w *view) Count(m, c int) int {
-	n, _ := w.v.derived.counts.Get(w.members[m].ID + "\x00" + w.classes[c].Key)
+	n, _ := ordered.Get(&w.v.derived.counts, w.members[m].ID+"\x00"+w.classes[c].Key)
 	return int(n)
 }
 
@@ -163,13 +163,13 @@ func (w *view) Present(m int, yield func(c, count int) bool) {
 // placeEvery gives each task of spread every one partition on each member that may run it, and takes the others away.
 func (d *draft) placeEvery() {
 	var tasks []PartitionID
-	d.derived.everies.Each(func(_ string, id PartitionID) bool {
+	ordered.Each(&d.derived.everies, func(_ string, id PartitionID) bool {
 		tasks = append(tasks, id)
 		return true
 	})
 	for _, id := range tasks {
 		job, name, _ := id.Split()
-		j, _ := d.jobs.Get(job)
+		j, _ := ordered.Get(&d.jobs, job)
 		t, _ := j.Task(name)
 		wanted := d.membersFor(t)
 		for _, p := range d.partitionsOf(job, name) {
@@ -195,19 +195,19 @@ func (d *draft) unplace(id PartitionID) {
 }
 
 func (d *draft) revoked(id MemberID) bool {
-	m, _ := d.Value.members.Get(id)
+	m, _ := ordered.Get(&d.Value.members, id)
 	return m.Revoked
 }
 
 func (d *draft) has(id PartitionID) bool {
-	_, ok := d.partitions.Get(id)
+	_, ok := ordered.Get(&d.partitions, id)
 	return ok
 }
 
 // membersFor lists the members that run a task of spread every, in order.
 func (d *draft) membersFor(t *TaskSpec) []MemberID {
 	var ids []MemberID
-	d.Value.members.Each(func(id MemberID, m memberRecord) bool {
+	ordered.Each(&d.Value.members, func(id MemberID, m memberRecord) bool {
 		if m.State == MemberJoined && !m.Draining && t.allowed(&m.Member) {
 			ids = append(ids, id)
 		}

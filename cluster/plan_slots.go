@@ -5,13 +5,14 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/schedule"
 )
 
 // pool shows the value to the allocation of slots. jobs are the jobs of the pool, in its order.
 func (v *Value) pool() (p *schedule.Pool, jobs []*jobRecord) {
-	v.derived.pools.Each(func(_ string, id JobID) bool {
-		j, _ := v.jobs.Get(id)
+	ordered.Each(&v.derived.pools, func(_ string, id JobID) bool {
+		j, _ := ordered.Get(&v.jobs, id)
 		jobs = append(jobs, j)
 		return true
 	})
@@ -22,11 +23,11 @@ func (v *Value) pool() (p *schedule.Pool, jobs []*jobRecord) {
 		index[j.ID] = i
 		p.Jobs[i] = j.scheduleJob(uint64(i))
 	}
-	v.derived.free.Each(func(_ string, s schedule.Slot) bool {
+	ordered.Each(&v.derived.free, func(_ string, s schedule.Slot) bool {
 		p.Free = append(p.Free, s)
 		return true
 	})
-	v.derived.held.Each(func(_ string, h heldSlot) bool {
+	ordered.Each(&v.derived.held, func(_ string, h heldSlot) bool {
 		if h.leaving || !addHeld(p, index, h) {
 			p.Busy += v.usable(h.slot)
 		}
@@ -43,7 +44,7 @@ func compareSubmitted(a, b *jobRecord) int {
 
 // usable is 1 for a slot that its member can still give, else 0.
 func (v *Value) usable(s schedule.Slot) int64 {
-	if m, ok := v.members.Get(MemberID(s.Member)); ok && s.Number <= m.slots() {
+	if m, ok := ordered.Get(&v.members, MemberID(s.Member)); ok && s.Number <= m.slots() {
 		return 1
 	}
 	return 0
@@ -96,7 +97,7 @@ func (j *jobRecord) heldBack() map[string]bool {
 
 // planSlots gives slots to the tasks of spread pool and takes them away.
 func (d *draft) planSlots() {
-	if !d.allocate || d.derived.pools.Len() == 0 {
+	if !d.allocate || ordered.Len(&d.derived.pools) == 0 {
 		return
 	}
 	p, jobs := d.Value.pool()
@@ -231,7 +232,7 @@ func (d *draft) repartition(r *parting) (freed bool) {
 // shares are the slots on which the task runs, and whether former ones have yet to stop.
 func (d *draft) shares(r *parting) (held []*partitionRecord, leaving bool) {
 	for _, id := range d.partitionsOf(r.job, r.task) {
-		p, _ := d.partitions.Get(id)
+		p, _ := ordered.Get(&d.partitions, id)
 		if p.State == PartitionGranted && !p.Dropped {
 			held = append(held, p)
 		} else {

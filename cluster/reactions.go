@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"github.com/rota-run/rota/internal/ordered"
 	"slices"
 )
 
@@ -23,17 +24,17 @@ type Reactions struct {
 
 // Reactions returns what the member should do.
 func (v Value) Reactions(self MemberID) Reactions {
-	rec, ok := v.members.Get(self)
+	rec, ok := ordered.Get(&v.members, self)
 	if !ok || rec.State == MemberHeld {
 		return Reactions{}
 	}
 	r := Reactions{InCluster: true, State: rec.State, Incarnation: rec.Incarnation, Changed: rec.Changed}
 	if next := v.after(self); next != "" {
-		watched, _ := v.members.Get(next)
+		watched, _ := ordered.Get(&v.members, next)
 		r.Watch = watched.Member
 		r.Accept = rec.State == MemberJoined && watched.State == MemberPrepared
 	}
-	v.members.Each(func(id MemberID, m memberRecord) bool {
+	ordered.Each(&v.members, func(id MemberID, m memberRecord) bool {
 		if m.State == MemberHeld && v.before(id) == self {
 			r.Held = append(r.Held, m.Member)
 		}
@@ -64,7 +65,7 @@ type Duty struct {
 // Duties lists the member's duties, sorted by partition.
 func (v Value) Duties(self MemberID) []Duty {
 	var duties []Duty
-	v.derived.byMember.Each(string(self), func(p PartitionID) bool {
+	ordered.EachOf(&v.derived.byMember, string(self), func(p PartitionID) bool {
 		if d, ok := v.duty(p, self); ok {
 			duties = append(duties, d)
 		}
@@ -77,7 +78,7 @@ func (v Value) Duties(self MemberID) []Duty {
 // entries, it derives only what they have changed.
 func (v Value) DutiesAfter(before Value, duties []Duty, self MemberID) []Duty {
 	touched, ok := v.recent.since(before.chain)
-	if !ok || touched.len() > v.partitions.Len() {
+	if !ok || touched.len() > ordered.Len(&v.partitions) {
 		return v.Duties(self)
 	}
 	ids := v.partitionsIn(touched)
@@ -118,7 +119,7 @@ func (v Value) partitionsIn(touched noted) []PartitionID {
 
 // duty derives the member's duty for a partition; false if it has none.
 func (v Value) duty(id PartitionID, self MemberID) (Duty, bool) {
-	rec, ok := v.partitions.Get(id)
+	rec, ok := ordered.Get(&v.partitions, id)
 	if !ok || rec.Owner != self && rec.Next != self {
 		return Duty{}, false
 	}
@@ -134,7 +135,7 @@ func (v Value) duty(id PartitionID, self MemberID) (Duty, bool) {
 	case p.State == PartitionReleasing:
 		d.Role = RoleStop
 	}
-	if job, ok := v.jobs.Get(p.job()); ok {
+	if job, ok := ordered.Get(&v.jobs, p.job()); ok {
 		d.SpecIndex = job.SpecIndex
 	}
 	return d, true

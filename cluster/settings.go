@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/schedule"
 )
 
@@ -135,8 +136,8 @@ func (d *draft) percentRefused(id JobID, spec *JobSpec) string {
 
 // percentages is the sum over the live jobs but one.
 func (d *draft) percentages(but JobID) (sum int64) {
-	d.derived.pools.Each(func(_ string, id JobID) bool {
-		if j, _ := d.jobs.Get(id); id != but {
+	ordered.Each(&d.derived.pools, func(_ string, id JobID) bool {
+		if j, _ := ordered.Get(&d.jobs, id); id != but {
 			sum += j.Spec.Percent
 		}
 		return true
@@ -199,7 +200,7 @@ func (c Place) apply(d *draft) string {
 	switch {
 	case c.Placement == d.settings.Placement:
 		return ""
-	case d.settings.Placement != PlacementPlanned || d.Value.members.Len() > 0:
+	case d.settings.Placement != PlacementPlanned || ordered.Len(&d.Value.members) > 0:
 		return "the placement of this cluster is " + d.settings.Placement.String()
 	case c.Placement == PlacementOffered:
 		return "a leader chooses it, by its first entry"

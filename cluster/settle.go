@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/schedule"
 )
 
@@ -46,8 +47,8 @@ func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 	}
 	d.forgetJobs()
 	d.placeEvery()
-	d.allocate, d.used = true, make(map[string]bool, v.derived.held.Len())
-	v.derived.held.Each(func(key string, _ heldSlot) bool { d.used[key] = true; return true })
+	d.allocate, d.used = true, make(map[string]bool, ordered.Len(&v.derived.held))
+	ordered.Each(&v.derived.held, func(key string, _ heldSlot) bool { d.used[key] = true; return true })
 	if draining, doubled := d.vacateDraining(), d.vacateDoubled(); !draining && !doubled { // what was offered may be claimed before its end is written: the next plan begins when documents show that it is gone
 		d.planSlots()
 	}
@@ -57,7 +58,7 @@ func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 
 // vacateDraining takes the slots of the members that are draining, and reports whether one of them had any left.
 func (d *draft) vacateDraining() (had bool) {
-	d.Value.members.Each(func(id MemberID, m memberRecord) bool {
+	ordered.Each(&d.Value.members, func(id MemberID, m memberRecord) bool {
 		if m.Draining {
 			had = d.vacateAll(id) || had
 		}
@@ -69,12 +70,12 @@ func (d *draft) vacateDraining() (had bool) {
 // vacateDoubled takes slots back that two partitions have, and reports whether there was one: a leader that knew an old
 // document of the one made the other. The member that has claimed it keeps it, for no member claims a slot twice.
 func (d *draft) vacateDoubled() bool {
-	if d.derived.pools.Len() == 0 {
+	if ordered.Len(&d.derived.pools) == 0 {
 		return false
 	}
 	holder := make(map[string]*partitionRecord)
 	var doubled []PartitionID
-	d.partitions.Each(func(_ PartitionID, p *partitionRecord) bool {
+	ordered.Each(&d.partitions, func(_ PartitionID, p *partitionRecord) bool {
 		if p.Slot == 0 || p.Owner == "" || p.Dropped {
 			return true
 		}
@@ -96,7 +97,7 @@ func (d *draft) vacateDoubled() bool {
 }
 
 func (v Value) jobIDs() (ids []JobID) {
-	v.jobs.Each(func(id JobID, _ *jobRecord) bool { ids = append(ids, id); return true })
+	ordered.Each(&v.jobs, func(id JobID, _ *jobRecord) bool { ids = append(ids, id); return true })
 	return ids
 }
 
@@ -105,21 +106,21 @@ func (d *draft) carryOut(c Command) {
 	switch c := c.(type) {
 	case SplitPartition:
 		job, task, _ := c.Partition.Split()
-		if j, ok := d.jobs.Get(job); ok && j.State == JobRunning {
+		if j, ok := ordered.Get(&d.jobs, job); ok && j.State == JobRunning {
 			for _, ch := range c.Children {
 				d.addChild(j, task, ch)
 			}
 		}
 	case AdvanceWindow:
 		job, task, key := c.Partition.Split()
-		if j, ok := d.jobs.Get(job); ok && j.State == JobRunning {
+		if j, ok := ordered.Get(&d.jobs, job); ok && j.State == JobRunning {
 			d.fillWindow(j, task, key, &c)
 		}
 	}
 }
 
 func (d *draft) settleJob(id JobID) {
-	j, ok := d.jobs.Get(id)
+	j, ok := ordered.Get(&d.jobs, id)
 	if !ok {
 		return
 	}
@@ -139,7 +140,7 @@ func (d *draft) settleJob(id JobID) {
 
 // settleTask adds the partitions that the spec names.
 func (d *draft) settleTask(job JobID, t *TaskSpec) {
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok || j.State != JobRunning {
 		return
 	}
@@ -163,7 +164,7 @@ func (d *draft) settlePartition(id PartitionID) {
 		return
 	}
 	job, task, key := id.Split()
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok || j.State != JobRunning {
 		return
 	}
@@ -199,7 +200,7 @@ func (t *TaskSpec) names(key string, p *Partition) bool {
 func (d *draft) refresh(id PartitionID) {
 	p, ok := d.edit(id)
 	job, _, _ := id.Split()
-	j, has := d.jobs.Get(job)
+	j, has := ordered.Get(&d.jobs, job)
 	if ok && has && j.State == JobRunning && !p.Dropped && p.Slot == 0 &&
 		(p.Attempts > 0 || p.State == PartitionParked) {
 		d.updatePartition(j, p)
@@ -228,7 +229,7 @@ func (d *draft) frees(before []Free) []Free {
 	}
 	d.keepFirst(first, before)
 	var out []Free
-	d.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
+	ordered.Each(&d.partitions, func(id PartitionID, p *partitionRecord) bool {
 		if p.Offered {
 			out = append(out, Free{id, p.Owner})
 		} else if p.State == PartitionWaiting {
@@ -248,7 +249,7 @@ func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 	}
 	left := make(map[room]int)
 	place := func(id PartitionID, m MemberID) room {
-		p, ok := d.partitions.Get(id)
+		p, ok := ordered.Get(&d.partitions, id)
 		if !ok || p.class == nil {
 			return room{}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/schedule"
 )
 
@@ -64,7 +65,7 @@ func (c Share) apply(d *draft) string {
 
 // keeps reports whether a partition stays with its owner, however uneven the load is.
 func (d *draft) keeps(p *partitionRecord) bool {
-	owner, ok := d.Value.members.Get(p.Owner)
+	owner, ok := ordered.Get(&d.Value.members, p.Owner)
 	if !ok {
 		return false
 	}
@@ -77,8 +78,8 @@ func (d *draft) shareVoid(p *partitionRecord, to MemberID) string {
 	if to == "" {
 		return ""
 	}
-	m, ok := d.Value.members.Get(to)
-	l, _ := d.derived.loads.Get(to)
+	m, ok := ordered.Get(&d.Value.members, to)
+	l, _ := ordered.Get(&d.derived.loads, to)
 	switch {
 	case !ok || m.State != MemberJoined:
 		return "void: " + string(to) + " is not in the epoch " + d.epoch.String()
@@ -99,7 +100,7 @@ func (d *draft) shareCause(p *partitionRecord, to MemberID) string {
 	if to == "" {
 		return "its owner may not run it"
 	}
-	if owner, _ := d.Value.members.Get(p.Owner); owner.Draining {
+	if owner, _ := ordered.Get(&d.Value.members, p.Owner); owner.Draining {
 		return string(p.Owner) + " is draining"
 	}
 	return "shared by " + string(p.Owner)
@@ -122,7 +123,7 @@ func (v Value) Shares(self MemberID) (out []Share) {
 			if mv.From < 0 || view.members[mv.From].ID != string(self) {
 				continue
 			}
-			p, ok := v.partitions.Get(PartitionID(mv.Item))
+			p, ok := ordered.Get(&v.partitions, PartitionID(mv.Item))
 			if !ok || p.State != PartitionGranted {
 				continue
 			}
@@ -195,7 +196,7 @@ func (c Own) String() string {
 
 // tell looks whether what a member says of itself is so.
 func (c Own) apply(d *draft) string {
-	m, ok := d.Value.members.Get(c.Member)
+	m, ok := ordered.Get(&d.Value.members, c.Member)
 	switch {
 	case !d.shared():
 		return "the owners of this cluster do not share"
@@ -203,7 +204,7 @@ func (c Own) apply(d *draft) string {
 		return "no such member"
 	}
 	for _, o := range c.Partitions {
-		if p, ok := d.partitions.Get(o.Partition); !ok || p.Owner != c.Member || p.Token != o.Token {
+		if p, ok := ordered.Get(&d.partitions, o.Partition); !ok || p.Owner != c.Member || p.Token != o.Token {
 			return "it does not own " + string(o.Partition) + " under this token"
 		}
 	}

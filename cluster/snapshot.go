@@ -50,8 +50,8 @@ func (v *Value) codeHead(x *coder) {
 }
 
 func codeRecords[K cmp.Ordered, V any](x *coder, all *ordered.Map[K, V], code func(*coder, *K, *V)) {
-	x.data = appendUvarint(x.data, uint64(all.Len()))
-	all.Each(func(k K, v V) bool {
+	x.data = appendUvarint(x.data, uint64(ordered.Len(all)))
+	ordered.Each(all, func(k K, v V) bool {
 		code(x, &k, &v)
 		return true
 	})
@@ -61,7 +61,7 @@ func codeRecords[K cmp.Ordered, V any](x *coder, all *ordered.Map[K, V], code fu
 // leaves five times its length behind.
 func sizeOf[K cmp.Ordered, V any](all *ordered.Map[K, V], code func(*coder, *K, *V)) (size int) {
 	var x coder
-	all.Each(func(k K, v V) bool {
+	ordered.Each(all, func(k K, v V) bool {
 		x.data = x.data[:0]
 		code(&x, &k, &v)
 		size += len(x.data)

@@ -54,26 +54,26 @@ func (v Value) Settings() Settings { return v.settings.withDefaults() }
 // Members yields the members sorted by ID, including held ones.
 func (v Value) Members() iter.Seq[Member] {
 	return func(yield func(Member) bool) {
-		v.members.Each(func(_ MemberID, m memberRecord) bool { return yield(m.Member) })
+		ordered.Each(&v.members, func(_ MemberID, m memberRecord) bool { return yield(m.Member) })
 	}
 }
 
 // Member returns one member.
 func (v Value) Member(id MemberID) (Member, bool) {
-	m, ok := v.members.Get(id)
+	m, ok := ordered.Get(&v.members, id)
 	return m.Member, ok
 }
 
 // Jobs yields the jobs sorted by ID, including ended ones that are still kept.
 func (v Value) Jobs() iter.Seq[Job] {
 	return func(yield func(Job) bool) {
-		v.jobs.Each(func(_ JobID, j *jobRecord) bool { return yield(j.Job) })
+		ordered.Each(&v.jobs, func(_ JobID, j *jobRecord) bool { return yield(j.Job) })
 	}
 }
 
 // Job returns one job.
 func (v Value) Job(id JobID) (Job, bool) {
-	j, ok := v.jobs.Get(id)
+	j, ok := ordered.Get(&v.jobs, id)
 	if !ok {
 		return Job{}, false
 	}
@@ -81,18 +81,18 @@ func (v Value) Job(id JobID) (Job, bool) {
 }
 
 // PartitionCount returns the number of partitions.
-func (v Value) PartitionCount() int { return v.partitions.Len() }
+func (v Value) PartitionCount() int { return ordered.Len(&v.partitions) }
 
 // Partitions yields the partitions sorted by ID.
 func (v Value) Partitions() iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {
-		v.partitions.Each(func(_ PartitionID, p *partitionRecord) bool { return yield(p.Partition) })
+		ordered.Each(&v.partitions, func(_ PartitionID, p *partitionRecord) bool { return yield(p.Partition) })
 	}
 }
 
 // Partition returns one partition.
 func (v Value) Partition(id PartitionID) (Partition, bool) {
-	p, ok := v.partitions.Get(id)
+	p, ok := ordered.Get(&v.partitions, id)
 	if !ok {
 		return Partition{}, false
 	}
@@ -102,8 +102,8 @@ func (v Value) Partition(id PartitionID) (Partition, bool) {
 // OwnedBy yields the partitions whose Owner or Next is the member, sorted by ID.
 func (v Value) OwnedBy(m MemberID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) {
-		v.derived.byMember.Each(string(m), func(p PartitionID) bool {
-			rec, _ := v.partitions.Get(p)
+		ordered.EachOf(&v.derived.byMember, string(m), func(p PartitionID) bool {
+			rec, _ := ordered.Get(&v.partitions, p)
 			return yield(rec.Partition)
 		})
 	}
@@ -117,14 +117,14 @@ func (v Value) Applied() uint64 { return v.applied }
 
 // Wrote returns the largest sequence number that the value has seen of a writer; 0 for an unknown or forgotten one.
 func (v Value) Wrote(w WriterID) uint64 {
-	rec, _ := v.writers.Get(w)
+	rec, _ := ordered.Get(&v.writers, w)
 	return rec.seq
 }
 
 // FirstJoined returns the first joined member by ID: it does what one member should do.
 func (v Value) FirstJoined() (MemberID, bool) {
 	var first MemberID
-	v.members.Each(func(id MemberID, m memberRecord) bool {
+	ordered.Each(&v.members, func(id MemberID, m memberRecord) bool {
 		if m.State == MemberJoined {
 			first = id
 		}
@@ -140,7 +140,7 @@ func (v Value) FirstJoined() (MemberID, bool) {
 func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
 	e, err = DecodeEntry(index, data)
 	var other *FormatError
-	if errors.As(err, &other) && (other.Format > Format || v.writers.Len() == 0) {
+	if errors.As(err, &other) && (other.Format > Format || ordered.Len(&v.writers) == 0) {
 		return Entry{}, false, err
 	}
 	return e, err == nil, nil
@@ -165,14 +165,14 @@ func (v Value) PartitionsOf(id JobID) iter.Seq[Partition] {
 
 // Following returns the member whose name follows, wrapping at the end; "" if there is none.
 func (v Value) Following(id MemberID) (next MemberID) {
-	v.members.From(id, func(m MemberID, _ memberRecord) bool {
+	ordered.From(&v.members, id, func(m MemberID, _ memberRecord) bool {
 		if m != id {
 			next = m
 		}
 		return next == ""
 	})
 	if next == "" {
-		v.members.Each(func(m MemberID, _ memberRecord) bool {
+		ordered.Each(&v.members, func(m MemberID, _ memberRecord) bool {
 			next = m
 			return false
 		})

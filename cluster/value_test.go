@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/schedule"
 )
 
@@ -64,38 +65,41 @@ func dump(v Value) []string {
 			return true
 		}
 	}
-	v.derived.byMember.All(put("byMember"))
-	v.derived.movable.All(put("movable"))
-	v.derived.unplaced.All(put("unplaced"))
-	v.derived.everies.Each(put("everies"))
-	v.derived.children.Each(put("children"))
-	v.derived.spent.All(func(k, p string) bool { out = append(out, fmt.Sprintf("spent %q %q", k, p)); return true })
-	v.derived.counts.Each(func(k string, n int64) bool {
+	ordered.Pairs(&v.derived.byMember, put("byMember"))
+	ordered.Pairs(&v.derived.movable, put("movable"))
+	ordered.Pairs(&v.derived.unplaced, put("unplaced"))
+	ordered.Each(&v.derived.everies, put("everies"))
+	ordered.Each(&v.derived.children, put("children"))
+	ordered.Pairs(&v.derived.spent, func(k, p string) bool {
+		out = append(out, fmt.Sprintf("spent %q %q", k, p))
+		return true
+	})
+	ordered.Each(&v.derived.counts, func(k string, n int64) bool {
 		out = append(out, fmt.Sprintf("count %q %d", k, n))
 		return true
 	})
-	v.derived.loads.Each(func(k MemberID, l load) bool {
+	ordered.Each(&v.derived.loads, func(k MemberID, l load) bool {
 		out = append(out, fmt.Sprintf("load %s %v", k, l))
 		return true
 	})
-	v.derived.classes.Each(func(k string, c classRecord) bool {
+	ordered.Each(&v.derived.classes, func(k string, c classRecord) bool {
 		out = append(out, fmt.Sprintf("class %q %d", k, c.refs))
 		return true
 	})
-	v.derived.pools.Each(func(k string, _ JobID) bool { out = append(out, "pool "+k); return true })
-	v.derived.free.Each(func(k string, s schedule.Slot) bool {
+	ordered.Each(&v.derived.pools, func(k string, _ JobID) bool { out = append(out, "pool "+k); return true })
+	ordered.Each(&v.derived.free, func(k string, s schedule.Slot) bool {
 		out = append(out, fmt.Sprintf("free %q %s", k, s))
 		return true
 	})
-	v.derived.held.Each(func(k string, h heldSlot) bool {
+	ordered.Each(&v.derived.held, func(k string, h heldSlot) bool {
 		out = append(out, fmt.Sprintf("held %q %v", k, h))
 		return true
 	})
-	v.derived.ended.Each(func(k string, j JobID) bool {
+	ordered.Each(&v.derived.ended, func(k string, j JobID) bool {
 		out = append(out, fmt.Sprintf("ended %q %s", k, j))
 		return true
 	})
-	v.jobs.Each(func(k JobID, j *jobRecord) bool {
+	ordered.Each(&v.jobs, func(k JobID, j *jobRecord) bool {
 		out = append(out, fmt.Sprintf("open %s %d", k, j.open))
 		return true
 	})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/schedule"
 )
@@ -28,8 +29,8 @@ func (v Value) Waiting() []Waiting {
 
 // Unplaced is how many partitions wait for an owner, and EachUnplaced yields them.
 func (v Value) Unplaced() (n int) {
-	v.derived.unplaced.Keys(func(class string) bool {
-		n += v.derived.unplaced.Len(class)
+	ordered.Keys(&v.derived.unplaced, func(class string) bool {
+		n += ordered.Count(&v.derived.unplaced, class)
 		return true
 	})
 	return n
@@ -38,7 +39,7 @@ func (v Value) Unplaced() (n int) {
 // EachUnplaced yields the partitions that wait for an owner.
 func (v Value) EachUnplaced() iter.Seq[PartitionID] {
 	return func(yield func(PartitionID) bool) {
-		v.derived.unplaced.All(func(_ string, id PartitionID) bool { return yield(id) })
+		ordered.Pairs(&v.derived.unplaced, func(_ string, id PartitionID) bool { return yield(id) })
 	}
 }
 
@@ -47,7 +48,7 @@ func (v Value) waitingPartitions() (out []Waiting) {
 	for kind := range kinds {
 		views[kind] = newView(&v, kind)
 	}
-	v.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
+	ordered.Each(&v.partitions, func(id PartitionID, p *partitionRecord) bool {
 		if p.State == PartitionFinished {
 			return true
 		}
@@ -66,7 +67,7 @@ func (v Value) waitingPartitions() (out []Waiting) {
 // WaitingForSlots lists the jobs and tasks of spread pool without a slot, and unused slots, with the reason. A job
 // without slots is listed once, without its tasks.
 func (v Value) WaitingForSlots() (out []Waiting) {
-	if v.derived.pools.Len() == 0 && v.derived.free.Len() == 0 {
+	if ordered.Len(&v.derived.pools) == 0 && ordered.Len(&v.derived.free) == 0 {
 		return nil
 	}
 	p, _ := v.pool()
@@ -95,7 +96,7 @@ func (v Value) WaitingForSlots() (out []Waiting) {
 // WhyTask explains why a task of spread pool has no slot; it returns the zero Reason if it has one, is finished, or is
 // not of spread pool.
 func (v Value) WhyTask(job JobID, task string) Reason {
-	rec, ok := v.jobs.Get(job)
+	rec, ok := ordered.Get(&v.jobs, job)
 	if !ok {
 		return Reason{Rule: "unknown", Text: "no such job", Try: "rota task list"}
 	}
@@ -120,7 +121,7 @@ func (v Value) WhyTask(job JobID, task string) Reason {
 
 // whyHeld explains why a task gets no slot, for reasons within the job.
 func (v Value) whyHeld(job JobID, task string) Reason {
-	j, _ := v.jobs.Get(job)
+	j, _ := ordered.Get(&v.jobs, job)
 	if !j.finished(task) && j.heldBack()[task] {
 		var first []string
 		for _, e := range j.Spec.Edges {
@@ -137,7 +138,7 @@ func (v Value) whyHeld(job JobID, task string) Reason {
 
 // whyParted explains a task that is being repartitioned: all its former slots stop before any starts again.
 func (v Value) whyParted(job JobID, task string) Reason {
-	j, _ := v.jobs.Get(job)
+	j, _ := ordered.Get(&v.jobs, job)
 	t, _ := j.Task(task)
 	if !t.Repartition {
 		return Reason{}
@@ -167,7 +168,7 @@ type TaskSlots struct {
 // JobSlots lists the tasks of spread pool of a job, in the topological order of its edges, with their slots; nil if it
 // has none.
 func (v Value) JobSlots(id JobID) []TaskSlots {
-	rec, ok := v.jobs.Get(id)
+	rec, ok := ordered.Get(&v.jobs, id)
 	if !ok || len(rec.pool) == 0 {
 		return nil
 	}
@@ -209,7 +210,7 @@ type Reason struct {
 // Why explains why a partition has no running owner; it returns the zero Reason if it has one. For a task of spread
 // pool it is [Value.WhyTask].
 func (v Value) Why(id PartitionID) Reason {
-	p, ok := v.partitions.Get(id)
+	p, ok := ordered.Get(&v.partitions, id)
 	if !ok {
 		return v.whyNone(id)
 	}
@@ -237,7 +238,8 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it",
 			Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota member list"}
 	}
-	if j, ok := v.jobs.Get(p.job()); ok && j.Paused() && (p.State == PartitionWaiting || p.State == PartitionBlocked) {
+	if j, ok := ordered.Get(&v.jobs, p.job()); ok && j.Paused() &&
+		(p.State == PartitionWaiting || p.State == PartitionBlocked) {
 		return j.whyPaused()
 	}
 	switch p.State {

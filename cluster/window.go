@@ -151,7 +151,7 @@ func (c AdvanceWindow) apply(d *draft) string {
 func (d *draft) fillWindow(j *jobRecord, task, by string, c *AdvanceWindow) {
 	for _, done := range c.Done {
 		id := NewPartitionID(j.ID, task, done)
-		if p, ok := d.partitions.Get(id); ok && p.State == PartitionFinished && p.ListedBy == by {
+		if p, ok := ordered.Get(&d.partitions, id); ok && p.State == PartitionFinished && p.ListedBy == by {
 			d.removePartition(id)
 		}
 	}
@@ -165,7 +165,7 @@ func (d *draft) fillWindow(j *jobRecord, task, by string, c *AdvanceWindow) {
 // windowed returns why a partition can have no window, "" if it can.
 func (d *draft) windowed(p *partitionRecord) (*jobRecord, *TaskSpec, string) {
 	job, task, key := p.ID.Split()
-	j, ok := d.jobs.Get(job)
+	j, ok := ordered.Get(&d.jobs, job)
 	if !ok || j.State != JobRunning || p.Dropped {
 		return nil, nil, "its job has ended"
 	}
@@ -178,13 +178,13 @@ func (d *draft) windowed(p *partitionRecord) (*jobRecord, *TaskSpec, string) {
 
 func (d *draft) windowRefused(job JobID, task, by string, c *AdvanceWindow) string {
 	for _, key := range c.Done {
-		p, ok := d.partitions.Get(NewPartitionID(job, task, key))
+		p, ok := ordered.Get(&d.partitions, NewPartitionID(job, task, key))
 		if !ok || p.ListedBy != by || p.State != PartitionFinished {
 			return "the key " + key + " is not of a finished item of this window"
 		}
 	}
 	for _, it := range c.Items {
-		p, ok := d.partitions.Get(NewPartitionID(job, task, it.Key))
+		p, ok := ordered.Get(&d.partitions, NewPartitionID(job, task, it.Key))
 		if ok && !p.Dropped && p.ListedBy != by {
 			return "the key " + it.Key + " is that of another partition of the task: give the item another"
 		}
@@ -194,7 +194,7 @@ func (d *draft) windowRefused(job JobID, task, by string, c *AdvanceWindow) stri
 
 // live reports whether the partition is there, and not only until its former owner has stopped.
 func (d *draft) live(id PartitionID) bool {
-	p, ok := d.partitions.Get(id)
+	p, ok := ordered.Get(&d.partitions, id)
 	return ok && !p.Dropped
 }
 
@@ -210,7 +210,7 @@ func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	if p.ID.Reserved() {
 		key = own + c.Key
 	}
-	if known, ok := d.derived.classes.Get(key); ok {
+	if known, ok := ordered.Get(&d.derived.classes, key); ok {
 		return known.class
 	}
 	like := *c

@@ -122,7 +122,7 @@ func (j Job) TaskOrder() iter.Seq[*TaskSpec] {
 // JobState returns the state of a job: the stored one, or pending if it is live and nothing of it runs. False if there
 // is no such job.
 func (v Value) JobState(id JobID) (JobState, bool) {
-	j, ok := v.jobs.Get(id)
+	j, ok := ordered.Get(&v.jobs, id)
 	if !ok {
 		return 0, false
 	}
@@ -141,7 +141,7 @@ func (v Value) JobState(id JobID) (JobState, bool) {
 
 // eachOf yields the partitions of a job in order.
 func (v Value) eachOf(id JobID, yield func(Partition) bool) {
-	if p, ok := v.partitions.Get(PartitionID(id)); ok && !yield(p.Partition) {
+	if p, ok := ordered.Get(&v.partitions, PartitionID(id)); ok && !yield(p.Partition) {
 		return
 	}
 	for _, sep := range []PartitionID{"#", "/"} {

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/schedule"
 )
@@ -170,12 +171,12 @@ func (s *script) mustHoldSlots(t *rapid.T) {
 		if !p.Dropped && !p.former() && (j.State != JobRunning || j.finished(task) || m.Draining) {
 			t.Fatalf("%s runs, its job is %s, finished %v, its member %+v", p, j.State, j.Finished, m)
 		}
-		if rec, ok := s.v.jobs.Get(job); ok && !p.Dropped && !p.former() && rec.heldBack()[task] {
+		if rec, ok := ordered.Get(&s.v.jobs, job); ok && !p.Dropped && !p.former() && rec.heldBack()[task] {
 			t.Fatalf("%s runs, though it is held back: %+v, finished %v", p, j.Spec.Workflow, j.Finished)
 		}
 	}
 	for j := range s.v.Jobs() {
-		rec, _ := s.v.jobs.Get(j.ID)
+		rec, _ := ordered.Get(&s.v.jobs, j.ID)
 		if j.State == JobRunning && len(j.Finished) > 0 && !rec.unfinished() && rec.open == 0 &&
 			!strings.Contains(fmt.Sprint(j.Spec.Tasks), "every") {
 			t.Fatalf("job %s is not complete, though all of it is finished", j.ID)
@@ -300,7 +301,7 @@ func TestMadeUpSlotsAreBounded(t *testing.T) {
 		d := &draft{}
 		d.setMember(Member{ID: "a", State: MemberJoined, Slots: slots})
 		v := must.Get(DecodeSnapshot(d.value().Snapshot()))(t)
-		if n := v.derived.free.Len(); n != int(min(MaxSlots, max(0, slots))) {
+		if n := ordered.Len(&v.derived.free); n != int(min(MaxSlots, max(0, slots))) {
 			t.Errorf("%d slots are free where the member says %d", n, slots)
 		}
 	}

@@ -34,7 +34,7 @@ const (
 	spareKeys = 4
 )
 
-func (m *Map[K, V]) editor() *editor {
+func editorOf[K cmp.Ordered, V any](m *Map[K, V]) *editor {
 	if m.own == nil {
 		m.own = new(editor)
 	}
@@ -42,35 +42,35 @@ func (m *Map[K, V]) editor() *editor {
 }
 
 // Seal makes the next change copy what it changes, so that copies which are made before it stay as they are.
-func (m *Map[K, V]) Seal() { m.own = nil }
+func Seal[K cmp.Ordered, V any](m *Map[K, V]) { m.own = nil }
 
 // Get returns the value of a key, and whether the key is there.
-func (m *Map[K, V]) Get(k K) (v V, ok bool) {
+func Get[K cmp.Ordered, V any](m *Map[K, V], k K) (v V, ok bool) {
 	n := m.top
 	if n == nil {
 		return v, false
 	}
 	for n.kids != nil {
-		n = n.kids[n.child(k)]
+		n = n.kids[child(n, k)]
 	}
-	if i, found := n.find(k); found {
+	if i, found := find(n, k); found {
 		return n.vals[i], true
 	}
 	return v, false
 }
 
 // Len is how many keys there are.
-func (m *Map[K, V]) Len() int { return m.count }
+func Len[K cmp.Ordered, V any](m *Map[K, V]) int { return m.count }
 
 // Set sets the value of a key.
-func (m *Map[K, V]) Set(k K, v V) { m.setBy(m.editor(), k, v) }
+func Set[K cmp.Ordered, V any](m *Map[K, V], k K, v V) { setBy(m, editorOf(m), k, v) }
 
-func (m *Map[K, V]) setBy(by *editor, k K, v V) {
+func setBy[K cmp.Ordered, V any](m *Map[K, V], by *editor, k K, v V) {
 	if m.top == nil {
 		m.top = &branch[K, V]{own: by}
 	}
-	m.top = m.top.mine(by)
-	right, added := m.top.set(by, k, v)
+	m.top = mine(m.top, by)
+	right, added := set(m.top, by, k, v)
 	if right != nil {
 		m.top = &branch[K, V]{own: by, keys: []K{m.top.keys[0], right.keys[0]}, kids: []*branch[K, V]{m.top, right}}
 	}
@@ -80,14 +80,14 @@ func (m *Map[K, V]) setBy(by *editor, k K, v V) {
 }
 
 // Remove removes a key, if it is there.
-func (m *Map[K, V]) Remove(k K) { m.removeBy(m.editor(), k) }
+func Remove[K cmp.Ordered, V any](m *Map[K, V], k K) { removeBy(m, editorOf(m), k) }
 
-func (m *Map[K, V]) removeBy(by *editor, k K) {
-	if _, ok := m.Get(k); !ok {
+func removeBy[K cmp.Ordered, V any](m *Map[K, V], by *editor, k K) {
+	if _, ok := Get(m, k); !ok {
 		return
 	}
-	m.top = m.top.mine(by)
-	m.top.remove(by, k)
+	m.top = mine(m.top, by)
+	remove(m.top, by, k)
 	m.count--
 	for len(m.top.kids) == 1 {
 		m.top = m.top.kids[0]
@@ -98,35 +98,35 @@ func (m *Map[K, V]) removeBy(by *editor, k K) {
 }
 
 // Each yields the pairs in order of key.
-func (m *Map[K, V]) Each(yield func(K, V) bool) {
+func Each[K cmp.Ordered, V any](m *Map[K, V], yield func(K, V) bool) {
 	if m.top != nil {
-		m.top.each(yield)
+		each(m.top, yield)
 	}
 }
 
 // From yields the pairs in order, beginning with the first key that is not less.
-func (m *Map[K, V]) From(k K, yield func(K, V) bool) {
+func From[K cmp.Ordered, V any](m *Map[K, V], k K, yield func(K, V) bool) {
 	if m.top != nil {
-		m.top.from(k, yield)
+		from(m.top, k, yield)
 	}
 }
 
 // BackFrom yields the pairs in the opposite order, beginning with the last key that is not greater.
-func (m *Map[K, V]) BackFrom(k K, yield func(K, V) bool) {
+func BackFrom[K cmp.Ordered, V any](m *Map[K, V], k K, yield func(K, V) bool) {
 	if m.top != nil {
-		m.top.backFrom(k, yield)
+		backFrom(m.top, k, yield)
 	}
 }
 
 // Back yields all pairs in the opposite order.
-func (m *Map[K, V]) Back(yield func(K, V) bool) {
+func Back[K cmp.Ordered, V any](m *Map[K, V], yield func(K, V) bool) {
 	if m.top != nil {
-		m.top.back(yield)
+		back(m.top, yield)
 	}
 }
 
 // find is the place of a key, and whether it is there.
-func (n *branch[K, V]) find(k K) (int, bool) {
+func find[K cmp.Ordered, V any](n *branch[K, V], k K) (int, bool) {
 	low, high := 0, len(n.keys)
 	for low < high {
 		if mid := int(uint(low+high) >> 1); n.keys[mid] < k { //nolint:gosec // not negative
@@ -139,8 +139,8 @@ func (n *branch[K, V]) find(k K) (int, bool) {
 }
 
 // child is the place of the child that has the key, if any has.
-func (n *branch[K, V]) child(k K) int {
-	i, found := n.find(k)
+func child[K cmp.Ordered, V any](n *branch[K, V], k K) int {
+	i, found := find(n, k)
 	if found {
 		return i
 	}
@@ -148,7 +148,7 @@ func (n *branch[K, V]) child(k K) int {
 }
 
 // mine is the node, or a copy of it that the editor may change.
-func (n *branch[K, V]) mine(by *editor) *branch[K, V] {
+func mine[K cmp.Ordered, V any](n *branch[K, V], by *editor) *branch[K, V] {
 	if n.own == by {
 		return n
 	}
@@ -156,8 +156,8 @@ func (n *branch[K, V]) mine(by *editor) *branch[K, V] {
 }
 
 // mineAt makes a child the editor's own.
-func (n *branch[K, V]) mineAt(by *editor, i int) *branch[K, V] {
-	n.kids[i] = n.kids[i].mine(by)
+func mineAt[K cmp.Ordered, V any](n *branch[K, V], by *editor, i int) *branch[K, V] {
+	n.kids[i] = mine(n.kids[i], by)
 	return n.kids[i]
 }
 
@@ -172,15 +172,15 @@ func clone[T any](s []T) []T {
 }
 
 // set sets a key in an own node. If the node had to be split it returns the right part.
-func (n *branch[K, V]) set(by *editor, k K, v V) (right *branch[K, V], added bool) {
+func set[K cmp.Ordered, V any](n *branch[K, V], by *editor, k K, v V) (right *branch[K, V], added bool) {
 	if n.kids == nil {
-		i, found := n.find(k)
+		i, found := find(n, k)
 		if found {
 			n.keys[i], n.vals[i] = k, v
 			return nil, false
 		}
 		if len(n.keys) == mostKeys {
-			right = n.split(by, i)
+			right = split(n, by, i)
 			if i > len(n.keys) || len(right.keys) == 0 {
 				i -= len(n.keys)
 				right.keys, right.vals = put(right.keys, i, k), put(right.vals, i, v)
@@ -190,15 +190,15 @@ func (n *branch[K, V]) set(by *editor, k K, v V) (right *branch[K, V], added boo
 		n.keys, n.vals = put(n.keys, i, k), put(n.vals, i, v)
 		return right, true
 	}
-	i := n.child(k)
+	i := child(n, k)
 	n.keys[i] = min(n.keys[i], k)
-	more, added := n.mineAt(by, i).set(by, k, v)
+	more, added := set(mineAt(n, by, i), by, k, v)
 	if more == nil {
 		return nil, added
 	}
 	into := n
 	if i++; len(n.keys) == mostKeys {
-		right = n.split(by, i)
+		right = split(n, by, i)
 		if i > len(n.keys) || len(right.keys) == 0 {
 			into, i = right, i-len(n.keys)
 		}
@@ -209,7 +209,7 @@ func (n *branch[K, V]) set(by *editor, k K, v V) (right *branch[K, V], added boo
 
 // split takes the right half out of a full node to which something is added at i. At its end only what is added goes to
 // the right: whoever adds in order leaves full nodes.
-func (n *branch[K, V]) split(by *editor, i int) *branch[K, V] {
+func split[K cmp.Ordered, V any](n *branch[K, V], by *editor, i int) *branch[K, V] {
 	at := len(n.keys) / 2
 	if i == len(n.keys) {
 		at = i
@@ -250,33 +250,33 @@ func put[T any](s []T, i int, x T) []T {
 }
 
 // remove removes a key that is there from an own node.
-func (n *branch[K, V]) remove(by *editor, k K) {
+func remove[K cmp.Ordered, V any](n *branch[K, V], by *editor, k K) {
 	if n.kids == nil {
-		i, _ := n.find(k)
+		i, _ := find(n, k)
 		n.keys, n.vals = slices.Delete(n.keys, i, i+1), slices.Delete(n.vals, i, i+1)
 		return
 	}
-	i := n.child(k)
-	kid := n.mineAt(by, i)
-	kid.remove(by, k)
+	i := child(n, k)
+	kid := mineAt(n, by, i)
+	remove(kid, by, k)
 	switch {
 	case len(kid.keys) == 0:
 		n.keys, n.kids = slices.Delete(n.keys, i, i+1), slices.Delete(n.kids, i, i+1)
 	case len(kid.keys) < leastKeys && len(n.kids) > 1:
-		n.refill(by, i)
+		refill(n, by, i)
 	}
 }
 
 // refill gives a child that has too little what its neighbour has, or half of both.
-func (n *branch[K, V]) refill(by *editor, i int) {
+func refill[K cmp.Ordered, V any](n *branch[K, V], by *editor, i int) {
 	i = min(i, len(n.kids)-2)
-	l, r := n.mineAt(by, i), n.kids[i+1]
+	l, r := mineAt(n, by, i), n.kids[i+1]
 	l.keys, l.vals, l.kids = slices.Concat(l.keys, r.keys), join(l.vals, r.vals), join(l.kids, r.kids)
 	if len(l.keys) <= mostKeys*3/4 {
 		n.keys, n.kids = slices.Delete(n.keys, i+1, i+2), slices.Delete(n.kids, i+1, i+2)
 		return
 	}
-	n.kids[i+1] = l.split(by, 0)
+	n.kids[i+1] = split(l, by, 0)
 	n.keys[i+1] = n.kids[i+1].keys[0]
 }
 
@@ -287,9 +287,9 @@ func join[T any](a, b []T) []T {
 	return slices.Concat(a, b)
 }
 
-func (n *branch[K, V]) each(yield func(K, V) bool) bool {
+func each[K cmp.Ordered, V any](n *branch[K, V], yield func(K, V) bool) bool {
 	for _, kid := range n.kids {
-		if !kid.each(yield) {
+		if !each(kid, yield) {
 			return false
 		}
 	}
@@ -301,30 +301,30 @@ func (n *branch[K, V]) each(yield func(K, V) bool) bool {
 	return true
 }
 
-func (n *branch[K, V]) from(k K, yield func(K, V) bool) bool {
+func from[K cmp.Ordered, V any](n *branch[K, V], k K, yield func(K, V) bool) bool {
 	if n.kids == nil {
-		for i, _ := n.find(k); i < len(n.vals); i++ {
+		for i, _ := find(n, k); i < len(n.vals); i++ {
 			if !yield(n.keys[i], n.vals[i]) {
 				return false
 			}
 		}
 		return true
 	}
-	at := n.child(k)
-	if !n.kids[at].from(k, yield) {
+	at := child(n, k)
+	if !from(n.kids[at], k, yield) {
 		return false
 	}
 	for _, kid := range n.kids[at+1:] {
-		if !kid.each(yield) {
+		if !each(kid, yield) {
 			return false
 		}
 	}
 	return true
 }
 
-func (n *branch[K, V]) back(yield func(K, V) bool) bool {
+func back[K cmp.Ordered, V any](n *branch[K, V], yield func(K, V) bool) bool {
 	for _, kid := range slices.Backward(n.kids) {
-		if !kid.back(yield) {
+		if !back(kid, yield) {
 			return false
 		}
 	}
@@ -336,9 +336,9 @@ func (n *branch[K, V]) back(yield func(K, V) bool) bool {
 	return true
 }
 
-func (n *branch[K, V]) backFrom(k K, yield func(K, V) bool) bool {
+func backFrom[K cmp.Ordered, V any](n *branch[K, V], k K, yield func(K, V) bool) bool {
 	if n.kids == nil {
-		i, found := n.find(k)
+		i, found := find(n, k)
 		if !found {
 			i--
 		}
@@ -349,12 +349,12 @@ func (n *branch[K, V]) backFrom(k K, yield func(K, V) bool) bool {
 		}
 		return true
 	}
-	at := n.child(k)
-	if !n.kids[at].backFrom(k, yield) {
+	at := child(n, k)
+	if !backFrom(n.kids[at], k, yield) {
 		return false
 	}
 	for _, kid := range slices.Backward(n.kids[:at]) {
-		if !kid.back(yield) {
+		if !back(kid, yield) {
 			return false
 		}
 	}
@@ -363,7 +363,7 @@ func (n *branch[K, V]) backFrom(k K, yield func(K, V) bool) bool {
 
 // Below yields the pairs of a map whose key begins with prefix, in order.
 func Below[K ~string, V any](m *Map[K, V], prefix K, yield func(K, V) bool) {
-	m.From(prefix, func(k K, v V) bool {
+	From(m, prefix, func(k K, v V) bool {
 		return strings.HasPrefix(string(k), string(prefix)) && yield(k, v)
 	})
 }

@@ -30,15 +30,15 @@ func TestMap(t *testing.T) {
 				}
 				key := fmt.Sprintf("%06d", at%span)
 				if (at+i)%10 < removes {
-					now.m.Remove(key)
+					Remove(&now.m, key)
 					delete(now.want, key)
 				} else {
-					now.m.Set(key, round)
+					Set(&now.m, key, round)
 					now.want[key] = round
 				}
 			}
 			checkMap(t, &now.m, now.want)
-			now.m.Seal()
+			Seal(&now.m)
 			versions = append(versions, now)
 		}
 		for _, v := range versions {
@@ -48,7 +48,7 @@ func TestMap(t *testing.T) {
 		keys := slices.Collect(maps.Keys(last.want))
 		slices.Reverse(keys)
 		for _, key := range keys {
-			last.m.Remove(key)
+			Remove(&last.m, key)
 		}
 		checkMap(t, &last.m, nil)
 	})
@@ -57,12 +57,12 @@ func TestMap(t *testing.T) {
 func checkMap(t *rapid.T, tr *Map[string, int], want map[string]int) {
 	t.Helper()
 	sorted := slices.Sorted(maps.Keys(want))
-	if tr.Len() != len(want) {
-		t.Fatalf("it has %d keys, want %d", tr.Len(), len(want))
+	if Len(tr) != len(want) {
+		t.Fatalf("it has %d keys, want %d", Len(tr), len(want))
 	}
 	var keys []string
 	note := func(k string, v int) bool {
-		if got, ok := tr.Get(k); !ok || got != v || want[k] != v {
+		if got, ok := Get(tr, k); !ok || got != v || want[k] != v {
 			t.Fatalf("%s has %d and %d, want %d", k, v, got, want[k])
 		}
 		keys = append(keys, k)
@@ -75,29 +75,29 @@ func checkMap(t *rapid.T, tr *Map[string, int], want map[string]int) {
 		}
 		keys = nil
 	}
-	tr.Each(note)
+	Each(tr, note)
 	is("in order", sorted)
 	from := fmt.Sprintf("%06d", rapid.IntRange(-1, 501).Draw(t, "from"))
 	i, found := slices.BinarySearch(sorted, from)
-	tr.From(from, note)
+	From(tr, from, note)
 	is("from "+from, sorted[i:])
 	if found {
 		i++
 	}
 	back := slices.Clone(sorted[:i])
 	slices.Reverse(back)
-	tr.BackFrom(from, note)
+	BackFrom(tr, from, note)
 	is("back from "+from, back)
 	back = slices.Clone(sorted)
 	slices.Reverse(back)
-	tr.Back(note)
+	Back(tr, note)
 	is("back", back)
 	Below(tr, "0000", note)
 	is("below a prefix", slices.DeleteFunc(slices.Clone(sorted), func(k string) bool { return k >= "0001" }))
 	if len(sorted) > 0 {
-		tr.Each(func(k string, _ int) bool { keys = append(keys, k); return false })
+		Each(tr, func(k string, _ int) bool { keys = append(keys, k); return false })
 		is("the first", sorted[:1])
-		if _, ok := tr.Get(sorted[0] + "x"); ok {
+		if _, ok := Get(tr, sorted[0]+"x"); ok {
 			t.Fatal("it has what was never set")
 		}
 	}
@@ -141,25 +141,25 @@ func TestEachCopyStays(t *testing.T) {
 	} {
 		var m Map[int, int]
 		for i := range n {
-			m.Set(i*7919%n, 0)
+			Set(&m, i*7919%n, 0)
 		}
 		copies := []Map[int, int]{m}
 		for i := range n {
-			m.Seal()
-			m.Remove(key(i))
+			Seal(&m)
+			Remove(&m, key(i))
 			copies = append(copies, m)
 		}
 		for i := range copies {
 			last, found := -1, 0
-			copies[i].Each(func(k, _ int) bool {
+			Each(&copies[i], func(k, _ int) bool {
 				if found++; k <= last {
 					t.Fatalf("%s: in the copy after %d removals %d follows %d", what, i, k, last)
 				}
 				last = k
 				return true
 			})
-			if found != n-i || copies[i].Len() != n-i {
-				t.Fatalf("%s: the copy after %d removals has %d keys, and says %d", what, i, found, copies[i].Len())
+			if found != n-i || Len(&copies[i]) != n-i {
+				t.Fatalf("%s: the copy after %d removals has %d keys, and says %d", what, i, found, Len(&copies[i]))
 			}
 		}
 	}
@@ -170,12 +170,12 @@ func TestKeepsNothingOld(t *testing.T) {
 	t.Parallel()
 	var tr Map[string, *int]
 	for i := range 10 * mostKeys {
-		tr.Set(fmt.Sprintf("%06d", i), new(i))
+		Set(&tr, fmt.Sprintf("%06d", i), new(i))
 	}
 	if leaves := tr.top.kids; len(leaves) != 10 {
 		t.Errorf("%d leaves, want 10 full ones", len(leaves))
 	}
-	tr.Set("000010x", new(0))
+	Set(&tr, "000010x", new(0))
 	for i, leaf := range tr.top.kids[:2] {
 		if len(leaf.vals) > mostKeys/2+1 || cap(leaf.vals) > mostKeys/2+1+mostKeys/8 {
 			t.Errorf("leaf %d has %d values and room for %d", i, len(leaf.vals), cap(leaf.vals))
@@ -190,20 +190,20 @@ func TestHasNoEmptyNodes(t *testing.T) {
 	for _, n := range []int{mostKeys, mostKeys * mostKeys, mostKeys * mostKeys * mostKeys} {
 		var tr Map[string, int]
 		for i := range n + 1 {
-			tr.Set(fmt.Sprintf("%06d", i), i)
+			Set(&tr, fmt.Sprintf("%06d", i), i)
 		}
 		checkBranch(t, tr.top)
 		for i := n; i >= n-2*mostKeys && i >= 0; i-- {
-			tr.Remove(fmt.Sprintf("%06d", i))
-			if tr.Len() != i {
-				t.Fatalf("it has %d keys, want %d", tr.Len(), i)
+			Remove(&tr, fmt.Sprintf("%06d", i))
+			if Len(&tr) != i {
+				t.Fatalf("it has %d keys, want %d", Len(&tr), i)
 			}
 			if i > 0 {
 				checkBranch(t, tr.top)
 			}
 		}
-		tr.Set("x", 1)
-		if v, ok := tr.Get("x"); !ok || v != 1 {
+		Set(&tr, "x", 1)
+		if v, ok := Get(&tr, "x"); !ok || v != 1 {
 			t.Error("a key is lost")
 		}
 	}

@@ -9,44 +9,44 @@ type Sets[K, E cmp.Ordered] struct {
 }
 
 // Add adds elements to the set of a key.
-func (s *Sets[K, E]) Add(key K, elements ...E) {
-	m, _ := s.of.Get(key)
+func Add[K, E cmp.Ordered](s *Sets[K, E], key K, elements ...E) {
+	m, _ := Get(&s.of, key)
 	for _, e := range elements {
-		m.setBy(s.of.editor(), e, struct{}{})
+		setBy(&m, editorOf(&s.of), e, struct{}{})
 	}
-	s.of.Set(key, m)
+	Set(&s.of, key, m)
 }
 
-// Remove removes an element from the set of a key, if it is there.
-func (s *Sets[K, E]) Remove(key K, e E) {
-	m, _ := s.of.Get(key)
-	if m.removeBy(s.of.editor(), e); m.Len() == 0 {
-		s.of.Remove(key)
+// Drop removes an element from the set of a key, if it is there.
+func Drop[K, E cmp.Ordered](s *Sets[K, E], key K, e E) {
+	m, _ := Get(&s.of, key)
+	if removeBy(&m, editorOf(&s.of), e); Len(&m) == 0 {
+		Remove(&s.of, key)
 		return
 	}
-	s.of.Set(key, m)
+	Set(&s.of, key, m)
 }
 
-// RemoveAll removes all elements of the set of a key.
-func (s *Sets[K, E]) RemoveAll(key K) { s.of.Remove(key) }
+// DropAll removes all elements of the set of a key.
+func DropAll[K, E cmp.Ordered](s *Sets[K, E], key K) { Remove(&s.of, key) }
 
-// Len is how many elements the set of a key has.
-func (s *Sets[K, E]) Len(key K) int {
-	m, _ := s.of.Get(key)
-	return m.Len()
+// Count is how many elements the set of a key has.
+func Count[K, E cmp.Ordered](s *Sets[K, E], key K) int {
+	m, _ := Get(&s.of, key)
+	return Len(&m)
 }
 
-// Each yields the elements of a key in order.
-func (s *Sets[K, E]) Each(key K, yield func(E) bool) {
-	m, _ := s.of.Get(key)
-	m.Each(func(e E, _ struct{}) bool { return yield(e) })
+// EachOf yields the elements of a key in order.
+func EachOf[K, E cmp.Ordered](s *Sets[K, E], key K, yield func(E) bool) {
+	m, _ := Get(&s.of, key)
+	Each(&m, func(e E, _ struct{}) bool { return yield(e) })
 }
 
-// All yields the elements of all keys, in order of both.
-func (s *Sets[K, E]) All(yield func(K, E) bool) {
-	s.of.Each(func(k K, m Map[E, struct{}]) bool {
+// Pairs yields the elements of all keys, in order of both.
+func Pairs[K, E cmp.Ordered](s *Sets[K, E], yield func(K, E) bool) {
+	Each(&s.of, func(k K, m Map[E, struct{}]) bool {
 		more := true
-		m.Each(func(e E, _ struct{}) bool {
+		Each(&m, func(e E, _ struct{}) bool {
 			more = yield(k, e)
 			return more
 		})
@@ -55,9 +55,9 @@ func (s *Sets[K, E]) All(yield func(K, E) bool) {
 }
 
 // Keys yields the keys in order.
-func (s *Sets[K, E]) Keys(yield func(K) bool) {
-	s.of.Each(func(k K, _ Map[E, struct{}]) bool { return yield(k) })
+func Keys[K, E cmp.Ordered](s *Sets[K, E], yield func(K) bool) {
+	Each(&s.of, func(k K, _ Map[E, struct{}]) bool { return yield(k) })
 }
 
-// Seal is as that of a [Map].
-func (s *Sets[K, E]) Seal() { s.of.Seal() }
+// SealSets is as that of a [Map].
+func SealSets[K, E cmp.Ordered](s *Sets[K, E]) { Seal(&s.of) }

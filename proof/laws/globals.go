@@ -114,6 +114,18 @@ func Columns(f *File) []string {
 	return out
 }
 
+// Methods finds methods in package ordered: the compiler makes those of a generic type again in each package that knows
+// a type with such a field, which took more time than all else (docs/decisions/0129-ordered-maps-have-functions.md).
+func Methods(f *File) []string {
+	var out []string
+	for _, d := range f.AST.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && f.Dir == "internal/ordered" {
+			out = append(out, fmt.Sprintf("%s: %s is a method; a function is compiled once", f.At(fn.Pos()), fn.Name.Name))
+		}
+	}
+	return out
+}
+
 // emptyNames are names of packages that do not say what is inside.
 var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "types", "structs", "misc", "base", "shared",
 	"lib"}

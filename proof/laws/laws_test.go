@@ -58,8 +58,8 @@ func perFile() []struct {
 		law  func(*File) []string
 	}{
 		{"imports", Imports}, {"floors", Floors}, {"vendors", Vendors}, {"purity", Purity}, {"documented", Documented},
-		{"sizes", Sizes},
-		{"globals", Globals}, {"errors", Errors}, {"tests", Tests}, {"columns", Columns},
+		{"sizes", Sizes}, {"globals", Globals}, {"errors", Errors}, {"tests", Tests}, {"columns", Columns},
+		{"methods", Methods},
 	}
 }
 

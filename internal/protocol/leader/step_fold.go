@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
@@ -57,7 +58,7 @@ func (s *step) before(p cluster.Member) bool {
 // windows reports whether a task runs here that looks at others of its job.
 func (s *step) windows() bool {
 	found := false
-	s.slots.Each(func(_ string, h slot) bool {
+	ordered.Each(&s.slots.Map, func(_ string, h slot) bool {
 		found = h.of.Job.Spec.Tasks[0].Spread == cluster.SpreadPartitioned
 		return !found
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -89,7 +90,7 @@ func same(a, b any) bool {
 // bring writes a document, nil for none, over the version that is known, and reports whether it is as it should be.
 func (s *step) bring(t target, doc any) bool {
 	key := t.key()
-	have, there := s.rule.docs.Get(key)
+	have, there := ordered.Get(&s.rule.docs.Map, key)
 	switch {
 	case s.isBusy(key):
 		return false
@@ -111,7 +112,7 @@ func (s *step) bring(t target, doc any) bool {
 
 // written takes in a document of ours as it is in the store.
 func (s *step) written(d Doc) {
-	was, there := s.rule.docs.Get(d.Key)
+	was, there := ordered.Get(&s.rule.docs.Map, d.Key)
 	t := was.target
 	slot, ok := d.Value.(slotDoc)
 	member, head := strings.CutPrefix(d.Key, HeadPrefix)
@@ -142,7 +143,7 @@ func (s *step) projected(ev Wrote) {
 	if s.rule.at != ruleNone && strings.HasPrefix(ev.Key, planPrefix) {
 		s.rule.plans.hint = true
 	}
-	k, ok := s.rule.docs.Get(ev.Key)
+	k, ok := ordered.Get(&s.rule.docs.Map, ev.Key)
 	if !ok {
 		return
 	}
@@ -164,7 +165,7 @@ func (s *step) projected(ev Wrote) {
 		s.head.hint = s.head.hint || !s.Hints.Docs && k.member == s.Member
 	case stamp:
 		head := target{member: k.member}.key()
-		if h, ok := s.rule.docs.Get(head); ok {
+		if h, ok := ordered.Get(&s.rule.docs.Map, head); ok {
 			h.told++
 			s.rule.docs.set(head, h)
 		}
@@ -173,7 +174,7 @@ func (s *step) projected(ev Wrote) {
 
 // doubt has a document read again before it is relied on.
 func (s *step) doubt(t target) {
-	if k, ok := s.rule.docs.Get(t.key()); ok {
+	if k, ok := ordered.Get(&s.rule.docs.Map, t.key()); ok {
 		k.unsure = true
 		s.rule.docs.set(t.key(), k)
 	}
@@ -222,7 +223,7 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 	m := cluster.MemberID(strings.TrimSuffix(strings.TrimPrefix(prefix, AssignPrefix), "/"))
 	s.audited(m, len(docs))
 	check := func(key string, v store.Version) {
-		switch k, _ := s.rule.docs.Get(key); {
+		switch k, _ := ordered.Get(&s.rule.docs.Map, key); {
 		case k.version == v || k.unsure || s.isBusy(key):
 		case k.task == "":
 			s.get(key) // see written

@@ -1,6 +1,9 @@
 package leader
 
-import "github.com/rota-run/rota/cluster"
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/ordered"
+)
 
 // writesAtOnce is how many documents are written at a time.
 const writesAtOnce = 64
@@ -8,7 +11,7 @@ const writesAtOnce = 64
 // project brings the documents in line with the value: of a member its assignments first, and then its head, which says
 // that they count.
 func (s *step) project() {
-	s.rule.dirty.Each(func(k string, t target) bool {
+	ordered.Each(&s.rule.dirty.Map, func(k string, t target) bool {
 		if doc, ready := s.shown(t); ready && s.bring(t, doc) {
 			s.rule.dirty.remove(k)
 		}
@@ -69,7 +72,7 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 	if !in || m.State == cluster.MemberHeld {
 		return nil, true
 	}
-	at, there := s.rule.docs.Get(t.key())
+	at, there := ordered.Get(&s.rule.docs.Map, t.key())
 	have, _ := at.is.(headDoc)
 	if !s.clean(t.member) && at.told < writesAtOnce+len(have.Tasks)/8 {
 		return nil, false

@@ -6,13 +6,13 @@ import "github.com/rota-run/rota/internal/ordered"
 type tree[V any] struct{ ordered.Map[string, V] }
 
 func (t *tree[V]) set(k string, v V) {
-	t.Seal()
-	t.Set(k, v)
+	ordered.Seal(&t.Map)
+	ordered.Set(&t.Map, k, v)
 }
 
 func (t *tree[V]) remove(k string) {
-	t.Seal()
-	t.Remove(k)
+	ordered.Seal(&t.Map)
+	ordered.Remove(&t.Map, k)
 }
 
 // below yields what has a prefix, as it is now: what is set or removed meanwhile does not show.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 )
@@ -55,7 +56,7 @@ func FuzzApply(f *testing.F) {
 			}
 		}
 		read, err := decodeState(store.Record{Index: s.applied, Data: s.encode()})
-		if err != nil || read.rows.Len() != s.rows.Len() || !bytes.Equal(read.encode(), s.encode()) {
+		if err != nil || ordered.Len(&read.rows) != ordered.Len(&s.rows) || !bytes.Equal(read.encode(), s.encode()) {
 			t.Fatalf("a snapshot of %q: %q, %v", s.encode(), read.encode(), err)
 		}
 	})
@@ -64,7 +65,7 @@ func FuzzApply(f *testing.F) {
 // FuzzState reads snapshots of any bytes.
 func FuzzState(f *testing.F) {
 	var s state
-	s.rows.Set("a", row{"n", []byte("v"), 300})
+	ordered.Set(&s.rows, "a", row{"n", []byte("v"), 300})
 	f.Add(s.encode())
 	f.Add([]byte(format + "\x01a"))
 	f.Add([]byte("another format"))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine"
@@ -103,7 +104,7 @@ func (s *Rows) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q.From != "" {
-		s.state.rows.From(q.From, func(key string, r row) bool {
+		ordered.From(&s.state.rows, q.From, func(key string, r row) bool {
 			if rows.More = key < q.To && len(rows.Range) == q.Limit; key >= q.To || rows.More {
 				return false
 			}
@@ -112,7 +113,7 @@ func (s *Rows) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err 
 		})
 	}
 	for _, key := range q.Keys {
-		r, _ := s.state.rows.Get(key)
+		r, _ := ordered.Get(&s.state.rows, key)
 		rows.Keys = append(rows.Keys, r.public(key))
 	}
 	return rows, nil

@@ -127,30 +127,30 @@ func (s *state) apply(r store.Record) (op, outcome) {
 		s.free(o.key, string(o.value))
 		return o, outcome{}
 	}
-	present, _ := s.rows.Get(o.key)
+	present, _ := ordered.Get(&s.rows, o.key)
 	switch {
 	case present.version != o.expect:
 		now := present.public(o.key)
 		return o, outcome{err: &driver.Conflict{Row: &now}}
 	case o.kind == kindDelete:
-		s.rows.Remove(o.key)
+		ordered.Remove(&s.rows, o.key)
 		return o, outcome{hints: true}
 	}
-	s.rows.Set(o.key, row{o.name, o.value, r.Index})
+	ordered.Set(&s.rows, o.key, row{o.name, o.value, r.Index})
 	return o, outcome{version: version(r.Index), hints: o.kind == kindPut}
 }
 
 // free removes the rows from one key to another, with both.
 func (s *state) free(from, to string) {
 	var gone []string
-	s.rows.From(from, func(key string, _ row) bool {
+	ordered.From(&s.rows, from, func(key string, _ row) bool {
 		if key <= to {
 			gone = append(gone, key)
 		}
 		return key <= to
 	})
 	for _, key := range gone {
-		s.rows.Remove(key)
+		ordered.Remove(&s.rows, key)
 	}
 }
 
@@ -177,7 +177,7 @@ const format = "rota rows 1\n"
 // encode lays all rows out, sorted by key, each with version, name and value.
 func (s *state) encode() []byte {
 	b := []byte(format)
-	s.rows.Each(func(key string, r row) bool {
+	ordered.Each(&s.rows, func(key string, r row) bool {
 		b = binary.AppendUvarint(appendText(b, key), r.version)
 		b = appendText(appendText(b, r.name), string(r.value))
 		return true
@@ -196,7 +196,7 @@ func decodeState(r store.Record) (state, error) {
 	d := decoder{rest: b}
 	for len(d.rest) > 0 && !d.bad {
 		key, v := d.text(), d.number()
-		s.rows.Set(key, row{d.text(), []byte(d.text()), v})
+		ordered.Set(&s.rows, key, row{d.text(), []byte(d.text()), v})
 	}
 	if d.bad {
 		return s, fmt.Errorf("snapshot at %d: cut off: %w", r.Index, log.ErrDamaged)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 )
 
@@ -119,7 +120,7 @@ func first(errs ...error) error {
 // messages are deliveries without their data, and where those are. What was acknowledged meanwhile is left out.
 func (s *shard) messages(name store.Shard, all []delivery) (out []store.Message, data []output) {
 	for _, d := range all {
-		p, ok := s.waiting.Get(d[0])
+		p, ok := ordered.Get(&s.waiting, d[0])
 		if !ok {
 			continue
 		}
@@ -158,7 +159,7 @@ func (f *flow) peek(ctx context.Context, at int, r store.Receive) ([]store.Messa
 	var messages []store.Message
 	var outputs []output
 	f.mu.Lock()
-	f.state.at(at).waiting.From(r.After+1, func(number uint64, p *parcel) bool {
+	ordered.From(&f.state.at(at).waiting, r.After+1, func(number uint64, p *parcel) bool {
 		if len(messages) < r.Limit {
 			messages = append(messages, store.Message{Shard: r.Shard, Number: number, Segments: p.Segments})
 			outputs = append(outputs, p.output)

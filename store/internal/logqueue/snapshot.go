@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 )
 
@@ -66,7 +67,7 @@ func (f *flow) restore(ctx context.Context) error {
 	now := time.Now()
 	s.bundles = make(map[string]int)
 	for _, sh := range s.shards {
-		sh.waiting.Each(func(_ uint64, p *parcel) bool {
+		ordered.Each(&sh.waiting, func(_ uint64, p *parcel) bool {
 			p.let(p.lease, now)
 			s.hold(p.At)
 			return true
@@ -111,7 +112,7 @@ func (s *shard) code(x *coder) {
 		of     *parcel
 	}
 	var all []numbered
-	s.waiting.Each(func(n uint64, p *parcel) bool {
+	ordered.Each(&s.waiting, func(n uint64, p *parcel) bool {
 		all = append(all, numbered{n, p})
 		return true
 	})
@@ -124,7 +125,7 @@ func (s *shard) code(x *coder) {
 		x.uint(&n.of.delivered)
 		x.uint(&n.of.lease)
 		if x.reading {
-			s.waiting.Set(n.number, n.of)
+			ordered.Set(&s.waiting, n.number, n.of)
 		}
 	})
 }

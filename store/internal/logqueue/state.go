@@ -105,7 +105,7 @@ func (s *state) at(i int) *shard {
 func (s *state) take(t take, now time.Time) (out outcome) {
 	from := s.at(t.Shard)
 	for _, m := range t.Messages {
-		if p, ok := from.waiting.Get(m[0]); ok && p.delivered == m[1] {
+		if p, ok := ordered.Get(&from.waiting, m[0]); ok && p.delivered == m[1] {
 			p.delivered++
 			p.let(t.Lease, now)
 			out.won = append(out.won, delivery{m[0], p.delivered})
@@ -119,7 +119,7 @@ func (s *state) relet(r relet, now time.Time) {
 	from := s.at(r.Shard)
 	change := func(all []delivery, lease uint64) {
 		for _, m := range all {
-			if p, ok := from.waiting.Get(m[0]); ok && p.delivered == m[1] {
+			if p, ok := ordered.Get(&from.waiting, m[0]); ok && p.delivered == m[1] {
 				p.let(lease, now)
 			}
 		}
@@ -174,7 +174,8 @@ func (s *state) known(u unit) bool {
 	if len(u.Inputs) == 0 {
 		return s.units[u.Name]
 	}
-	_, waits := s.at(int(u.Inputs[0][0])).waiting.Get(u.Inputs[0][1]) //nolint:gosec // below the number of shards
+	in := u.Inputs[0]
+	_, waits := ordered.Get(&s.at(int(in[0])).waiting, in[1]) //nolint:gosec // below the number of shards
 	return !waits
 }
 
@@ -199,8 +200,8 @@ func (s *state) add(u unit) (freed []string) {
 	}
 	for _, in := range u.Inputs {
 		from := s.at(int(in[0])) //nolint:gosec // below the number of shards
-		if p, ok := from.waiting.Get(in[1]); ok {
-			from.waiting.Remove(in[1])
+		if p, ok := ordered.Get(&from.waiting, in[1]); ok {
+			ordered.Remove(&from.waiting, in[1])
 			from.pending -= uint64(p.Segments) //nolint:gosec // a count
 			if s.release(p.At) {
 				freed = append(freed, p.At)
@@ -216,7 +217,7 @@ func (s *state) add(u unit) (freed []string) {
 		to.stored++
 		to.segments += uint64(o.Segments) //nolint:gosec // a count
 		to.pending += uint64(o.Segments)  //nolint:gosec // a count
-		to.waiting.Set(to.stored, &parcel{output: o})
+		ordered.Set(&to.waiting, to.stored, &parcel{output: o})
 		s.hold(o.At)
 	}
 	return freed
@@ -244,7 +245,7 @@ func (s *state) release(at string) bool {
 
 // pick chooses messages that nobody has.
 func (s *shard) pick(limit int, now time.Time) (out []delivery) {
-	s.waiting.Each(func(number uint64, p *parcel) bool {
+	ordered.Each(&s.waiting, func(number uint64, p *parcel) bool {
 		if !p.picked && !p.until.After(now) {
 			p.picked = true
 			out = append(out, delivery{number, p.delivered})
@@ -257,7 +258,7 @@ func (s *shard) pick(limit int, now time.Time) (out []delivery) {
 // unpick lets other calls pick messages again.
 func (s *shard) unpick(all []delivery) {
 	for _, m := range all {
-		if p, ok := s.waiting.Get(m[0]); ok {
+		if p, ok := ordered.Get(&s.waiting, m[0]); ok {
 			p.picked = false
 		}
 	}
@@ -266,7 +267,8 @@ func (s *shard) unpick(all []delivery) {
 func (s *state) depth(i int) store.Depth {
 	d := s.shards[i]
 	return store.Depth{
-		Shard: s.order[i], Stored: d.stored, Pending: uint64(d.waiting.Len()), Sealed: d.sealed, Segments: d.segments,
+		Shard: s.order[i], Stored: d.stored, Pending: uint64(ordered.Len(&d.waiting)),
+		Sealed: d.sealed, Segments: d.segments,
 		PendingSegments: d.pending, //nolint:gosec // a count
 	}
 }

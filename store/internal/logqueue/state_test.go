@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 )
 
@@ -40,11 +41,11 @@ func (o outcome) said() string {
 // seen is a shard in words: what was stored and waits, in messages and segments, and of each that waits how often it
 // was delivered and until when somebody has it.
 func (s *shard) seen(began time.Time) string {
-	text := fmt.Sprintf("%d/%d of %d/%d", s.waiting.Len(), s.pending, s.stored, s.segments)
+	text := fmt.Sprintf("%d/%d of %d/%d", ordered.Len(&s.waiting), s.pending, s.stored, s.segments)
 	if s.sealed {
 		text += " sealed"
 	}
-	s.waiting.Each(func(number uint64, p *parcel) bool {
+	ordered.Each(&s.waiting, func(number uint64, p *parcel) bool {
 		until := int64(0)
 		if !p.until.IsZero() {
 			until = int64(p.until.Sub(began))
@@ -60,7 +61,7 @@ func (s *state) kept() string {
 	text := fmt.Sprintln(s.made, s.dropped, s.order, s.units)
 	for _, sh := range s.shards {
 		text += fmt.Sprintln(sh.stored, sh.segments, sh.pending, sh.sealed)
-		sh.waiting.Each(func(number uint64, p *parcel) bool {
+		ordered.Each(&sh.waiting, func(number uint64, p *parcel) bool {
 			text += fmt.Sprintln(number, p.output, p.delivered, p.lease)
 			return true
 		})
@@ -153,7 +154,7 @@ func TestPick(t *testing.T) {
 	var s shard
 	now := time.Unix(100, 0)
 	for number, until := range map[uint64]time.Time{1: now.Add(1), 2: {}, 3: now, 4: {}, 5: {}} { // order-free: they are kept by number
-		s.waiting.Set(number, &parcel{delivered: number * 10, until: until})
+		ordered.Set(&s.waiting, number, &parcel{delivered: number * 10, until: until})
 	}
 	picked := s.pick(2, now)
 	for _, want := range []string{"[[2 20] [3 30]]", "[[4 40] [5 50]]", "[]"} {

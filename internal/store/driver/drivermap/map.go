@@ -70,7 +70,7 @@ func (h *Handle) do(ctx context.Context, call func() error) error {
 func (h *Handle) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err error) {
 	err = h.do(ctx, func() error {
 		if q.From != "" {
-			h.m.rows.From(q.From, func(key string, _ driver.Row) bool {
+			ordered.From(&h.m.rows, q.From, func(key string, _ driver.Row) bool {
 				if rows.More = key < q.To && len(rows.Range) == q.Limit; key >= q.To || rows.More {
 					return false
 				}
@@ -87,7 +87,7 @@ func (h *Handle) Read(ctx context.Context, q driver.Query) (rows driver.Rows, er
 }
 
 func (m *Map) row(key string) driver.Row {
-	row, _ := m.rows.Get(key)
+	row, _ := ordered.Get(&m.rows, key)
 	row.Key, row.Value = key, bytes.Clone(row.Value)
 	return row
 }
@@ -106,7 +106,7 @@ func (m *Map) swap(op driver.Op, with []driver.Op) (driver.Version, error) {
 			return "", fmt.Errorf("%q: %w", o.Key, store.ErrTooLarge)
 		}
 	}
-	if now, _ := m.rows.Get(op.Key); now.Version != op.If {
+	if now, _ := ordered.Get(&m.rows, op.Key); now.Version != op.If {
 		now = m.row(op.Key)
 		return "", &driver.Conflict{Row: &now}
 	}
@@ -120,10 +120,10 @@ func (m *Map) swap(op driver.Op, with []driver.Op) (driver.Version, error) {
 func (m *Map) write(o driver.Op) (v driver.Version) {
 	m.writes++
 	if o.Delete {
-		m.rows.Remove(o.Key)
+		ordered.Remove(&m.rows, o.Key)
 	} else {
 		v = driver.Version(strconv.FormatUint(m.writes, 36))
-		m.rows.Set(o.Key, driver.Row{Key: o.Key, Name: o.Name, Value: bytes.Clone(o.Value), Version: v})
+		ordered.Set(&m.rows, o.Key, driver.Row{Key: o.Key, Name: o.Name, Value: bytes.Clone(o.Value), Version: v})
 	}
 	if !o.Beat {
 		m.tell(o.Key)
@@ -135,7 +135,7 @@ func (m *Map) write(o driver.Op) (v driver.Version) {
 func (h *Handle) Free(ctx context.Context, keys []string) error {
 	return h.do(ctx, func() error {
 		for _, key := range keys {
-			h.m.rows.Remove(key)
+			ordered.Remove(&h.m.rows, key)
 		}
 		return nil
 	})
