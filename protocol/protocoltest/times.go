@@ -62,9 +62,8 @@ func Times(t *testing.T, p protocol.Protocol, idle map[string]float64) {
 					w := newTimed(t, p, k)
 					for i := range rounds {
 						for _, who := range []cluster.MemberID{"a", "b", "c"} {
-							// waits: in virtual time, until all is quiet, and a task whose owners die has run for long
-							// enough not to be parked
-							time.Sleep(time.Minute + 4*timesTTL + time.Duration(i)*timesTTL/3/rounds)
+							// waits: in virtual time, until all is quiet
+							time.Sleep(4*timesTTL + time.Duration(i)*timesTTL/3/rounds)
 							w.within(row.bound, who, false, func() { row.hit(w, who) })
 							w.within(row.join, who, true, func() { row.back(w, who) })
 						}
