@@ -13,7 +13,8 @@ type Record struct {
 }
 
 func (r Record) compare(o Record) int {
-	return cmp.Or(cmp.Compare(r.Member, o.Member), cmp.Compare(r.Job, o.Job), cmp.Compare(r.Partition, o.Partition))
+	return cmp.Or(cmp.Compare(r.kind(), o.kind()), cmp.Compare(r.Member, o.Member), cmp.Compare(r.Job, o.Job),
+		cmp.Compare(r.Partition, o.Partition))
 }
 
 // note is a Record as it is kept.
@@ -119,9 +120,7 @@ func Changes(before, after Value) []Record {
 	}
 	slices.SortFunc(touched, Record.compare)
 	touched = slices.Compact(touched)
-	out := slices.DeleteFunc(touched, func(r Record) bool { return before.hashOf(r) == after.hashOf(r) })
-	slices.SortFunc(out, func(a, b Record) int { return cmp.Or(cmp.Compare(a.kind(), b.kind()), a.compare(b)) })
-	return out
+	return slices.DeleteFunc(touched, func(r Record) bool { return before.hashOf(r) == after.hashOf(r) })
 }
 
 func (r Record) kind() byte {

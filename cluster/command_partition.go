@@ -66,7 +66,6 @@ func (c Stopped) apply(d *draft) string {
 		return "it is not being released under this token"
 	case p.Dropped:
 		d.removePartition(p.ID)
-		d.completeRest(p.job())
 	case p.Next != "" && !d.claimed():
 		d.grant(p, p.Next, p.Cause)
 	default:

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -351,7 +352,5 @@ func (d *draft) editInPlace(id PartitionID) (old, p *partitionRecord, ok bool) {
 }
 
 func endedKey(j *Job) string {
-	i := uint64(j.SpecIndex)
-	return string([]byte{byte(i >> 56), byte(i >> 48), byte(i >> 40), byte(i >> 32), byte(i >> 24), byte(i >> 16),
-		byte(i >> 8), byte(i)}) + "\x00" + string(j.ID)
+	return string(binary.BigEndian.AppendUint64(nil, uint64(j.SpecIndex))) + string(j.ID)
 }
