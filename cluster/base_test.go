@@ -45,7 +45,7 @@ func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
 			loaded.passed()
 		}
 		honest := Entry{Index: v.index + 1, Writer: "y", Seq: 1, BaseIndex: v.index, BaseChain: v.chain}
-		if _, done := v.Apply(honest); done.Foreign != "" { // what else was applied to the value before it is in another value
+		if _, done := v.Apply(honest); done.Foreign != "" { // others were applied to the value before it, too
 			t.Fatalf("after %d records, an entry of this history: %s", at, done.Foreign)
 		}
 		for back := range min(at, BaseEvery+2) {
