@@ -3,8 +3,9 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/internal/ordered"
 	"strings"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // Applied is the outcome of one entry.

@@ -415,12 +415,23 @@ func mustExcerpt(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	before := excerpt(Value{}, old)
 	text := fmt.Sprint(dump(before))
 	got, want := excerpt(before, v), excerpt(Value{}, v)
-	if a, b := fmt.Sprint(dump(got)), fmt.Sprint(dump(want)); a != b || got.String() != want.String() {
+	if a, b := fmt.Sprint(dump(got)), fmt.Sprint(dump(want)); a != b || got.String() != want.String() ||
+		got.leader != v.leader {
 		t.Fatalf("an excerpt that shares with another:\n%s\nand of nothing:\n%s", a, b)
 	}
 	if again := fmt.Sprint(dump(before)); again != text {
 		t.Fatalf("the former excerpt has changed from\n%s\nto\n%s", text, again)
 	}
+}
+
+// An excerpt places the partitions of a job that has changed by what the job says now.
+func TestExcerptOfAChangedJob(t *testing.T) {
+	t.Parallel()
+	s := &script{t: t}
+	s.ok(Lead{Member: "a", Term: 1}, prepare("a"), single("x"))
+	old := s.v
+	s.ok(UpdateJob{Job: "x", Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop", Weight: 300}}}})
+	mustExcerpt(t, old, s.v)
 }
 
 // mustReact: the same value asks the same, and what it asks for, once said, is accepted and then not asked for again.

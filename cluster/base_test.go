@@ -44,6 +44,10 @@ func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
 			loaded.index, loaded.chain, loaded.applied = w.index, w.chain, w.applied
 			loaded.passed()
 		}
+		honest := Entry{Index: v.index + 1, Writer: "y", Seq: 1, BaseIndex: v.index, BaseChain: v.chain}
+		if _, done := v.Apply(honest); done.Foreign != "" { // others were applied to the value before it, too
+			t.Fatalf("after %d records, an entry of this history: %s", at, done.Foreign)
+		}
 		for back := range min(at, BaseEvery+2) {
 			base := values[at-back]
 			for _, e := range []Entry{
@@ -66,6 +70,21 @@ func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The table of writers is bounded: those that were silent for longest are forgotten.
+func TestSilentWritersAreForgotten(t *testing.T) {
+	t.Parallel()
+	v := Value{}
+	for i := range maxWriters + 1 {
+		v, _ = v.Apply(Entry{Index: v.index + 1, Writer: WriterID(fmt.Sprint(i)), Seq: 7})
+	}
+	for writer, seq := range map[WriterID]uint64{"0": 0, "1024": 0, "1025": 7, "4096": 7} {
+		if got := v.Wrote(writer); got != seq {
+			t.Errorf("writer %s wrote %d, want %d", writer, got, seq)
+		}
+	}
+	mustBeWhole(t, v)
 }
 
 func TestSnapshotHead(t *testing.T) {

@@ -2,8 +2,9 @@ package cluster
 
 import (
 	"cmp"
-	"github.com/rota-run/rota/internal/ordered"
 	"slices"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // Record names one record of a value: exactly one of its fields is set.
@@ -14,7 +15,8 @@ type Record struct {
 }
 
 func (r Record) compare(o Record) int {
-	return cmp.Or(cmp.Compare(r.Member, o.Member), cmp.Compare(r.Job, o.Job), cmp.Compare(r.Partition, o.Partition))
+	return cmp.Or(cmp.Compare(r.kind(), o.kind()), cmp.Compare(r.Member, o.Member), cmp.Compare(r.Job, o.Job),
+		cmp.Compare(r.Partition, o.Partition))
 }
 
 // note is a Record as it is kept.
@@ -120,9 +122,7 @@ func Changes(before, after Value) []Record {
 	}
 	slices.SortFunc(touched, Record.compare)
 	touched = slices.Compact(touched)
-	out := slices.DeleteFunc(touched, func(r Record) bool { return before.hashOf(r) == after.hashOf(r) })
-	slices.SortFunc(out, func(a, b Record) int { return cmp.Or(cmp.Compare(a.kind(), b.kind()), a.compare(b)) })
-	return out
+	return slices.DeleteFunc(touched, func(r Record) bool { return before.hashOf(r) == after.hashOf(r) })
 }
 
 func (r Record) kind() byte {

@@ -238,6 +238,16 @@ func TestAssembleFreesWhatTheDeadHeld(t *testing.T) {
 	if p, _ := Assemble(parts).Partition("x"); p.State != PartitionHeld || p.Owner != "a" {
 		t.Errorf("after an announced restart: %v", p)
 	}
+	parts.Members[0].Incarnation = 8 // it claimed nothing yet when it announced its restart
+	gone := &parts.Partitions[0]
+	gone.State, gone.NextToken = PartitionReleasing, 7 // it was running a former partition of this name
+	if p, _ := Assemble(parts).Partition("x"); p.State != PartitionWaiting || p.Owner != "" || p.NextToken != 0 {
+		t.Errorf("after a restart and another that was announced: %v", p)
+	}
+	parts.Members[0].Incarnation, parts.Members[0].State, gone.Next = 1, MemberJoined, "c"
+	if p, _ := Assemble(parts).Partition("x"); p.Owner != "a" || p.Next != "" {
+		t.Errorf("on its way to a member that is gone: %v", p)
+	}
 }
 
 // TestSettleComesToRest: to settle again changes nothing, and what one owner has too much of is released, not given
@@ -295,6 +305,8 @@ func TestRecordsAlone(t *testing.T) {
 	if got, err := DecodePartition(p.Encode()); err != nil || !bytes.Equal(got.Encode(), p.Encode()) {
 		t.Errorf("%v, %v", got, err)
 	}
+	_, err := DecodePartition(b)
+	mustSay(t, err, "it is a record of kind 7, not 3")
 	for _, bad := range [][]byte{nil, {1}, b, p.Encode()[:5], append(p.Encode(), 0)} {
 		if got, err := DecodePartition(bad); err == nil {
 			t.Errorf("%x is %v", bad, got)

@@ -196,6 +196,8 @@ func TestAnotherFormatIsNamed(t *testing.T) {
 		mustSay(t, err, try)
 		_, err = DecodeEntry(9, entry)
 		mustSay(t, err, "entry 9 is of format "+strconv.Itoa(int(format)))
+		_, err = DecodeEntry(9, (&FormatError{Format: uint32(format)}).Entry())
+		mustSay(t, err, try)
 		_, _, err = Value{}.Decode(1, entry) // the first one of a log
 		mustSay(t, err, try)
 		switch _, ok, err := v.Decode(v.index+1, entry); {

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"github.com/rota-run/rota/internal/ordered"
 	"strings"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // Expected is the state of the job that the writer of a command has seen: the command does nothing if the job has

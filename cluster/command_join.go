@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+
 	"github.com/rota-run/rota/internal/ordered"
 )
 

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/internal/ordered"
 	"slices"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // LeaveCluster removes a member and frees its grants. Hold keeps its grants for an announced restart. Died means that

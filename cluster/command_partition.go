@@ -2,8 +2,9 @@ package cluster
 
 import (
 	"fmt"
-	"github.com/rota-run/rota/internal/ordered"
 	"slices"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // Started is a step of a hand-over: the owner with this token is running. It completes a no-gap move.
@@ -67,7 +68,6 @@ func (c Stopped) apply(d *draft) string {
 		return "it is not being released under this token"
 	case p.Dropped:
 		d.removePartition(p.ID)
-		d.completeRest(p.job())
 	case p.Next != "" && !d.claimed():
 		d.grant(p, p.Next, p.Cause)
 	default:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+
 	"github.com/rota-run/rota/internal/ordered"
 )
 

@@ -27,7 +27,7 @@ type derived struct {
 	pools    ordered.Map[string, JobID]         // live jobs with tasks of spread pool
 	free     ordered.Map[string, schedule.Slot] // slotKey: slots that run nothing
 	held     ordered.Map[string, heldSlot]      // slotKey
-	ended    ordered.Map[string, JobID]         // big-endian index of the ending spec \0 job: the oldest ended first
+	ended    ordered.Map[string, JobID]         // big-endian index of the ending spec, job: the oldest ended first
 }
 
 type load struct {

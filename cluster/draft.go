@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"bytes"
-	"github.com/rota-run/rota/internal/ordered"
+	"encoding/binary"
 	"math"
 	"slices"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // The kinds of records, which make their hashes distinct.
@@ -352,7 +354,5 @@ func (d *draft) editInPlace(id PartitionID) (old, p *partitionRecord, ok bool) {
 }
 
 func endedKey(j *Job) string {
-	i := uint64(j.SpecIndex)
-	return string([]byte{byte(i >> 56), byte(i >> 48), byte(i >> 40), byte(i >> 32), byte(i >> 24), byte(i >> 16),
-		byte(i >> 8), byte(i)}) + "\x00" + string(j.ID)
+	return string(binary.BigEndian.AppendUint64(nil, uint64(j.SpecIndex))) + string(j.ID)
 }

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/internal/ordered"
 	"slices"
 	"strings"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // Announcement is the present epoch.

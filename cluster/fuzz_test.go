@@ -23,6 +23,7 @@ func FuzzDecodeEntry(f *testing.F) {
 	for _, data := range log {
 		f.Add(data)
 	}
+	f.Add(append([]byte{entryMagic, byte(Format) | 0x80, 0}, log[0][2:]...)) // a number with a byte too many
 	for _, sample := range samples() {
 		f.Add(Entry{Index: 1, Writer: "w", Seq: 1, Commands: []Command{(&choices{}).filled(sample)}}.Encode())
 	}

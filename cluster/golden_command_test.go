@@ -326,9 +326,9 @@ func (g *golden) show(d *datadriven.TestData, a arguments) string {
 		for _, s := range g.v.Shares(MemberID(a.name(1))) {
 			out = append(out, fmt.Sprint(s))
 		}
-	case "from": // show from: who had each partition before
+	case "from": // show from: who had each partition before, and why it has it no more
 		for p := range g.v.Partitions() {
-			out = append(out, fmt.Sprintf("%s from %q", p.ID, p.From))
+			out = append(out, strings.TrimSuffix(fmt.Sprintf("%s from %q: %s", p.ID, p.From, p.Cause), ": "))
 		}
 	case "window": // show window x#list
 		for p := range g.v.Window(PartitionID(a.name(1))) {

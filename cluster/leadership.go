@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/internal/ordered"
 	"slices"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // Leadership names the writer that may append, and since when.

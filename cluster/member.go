@@ -88,9 +88,6 @@ func (v Value) before(m MemberID) MemberID {
 func (v Value) Rank(self, watched MemberID) int {
 	rank := 0
 	for m := v.before(watched); m != "" && m != self && rank < ordered.Len(&v.members); m = v.before(m) {
-		if m == watched {
-			continue
-		}
 		rank++
 	}
 	return rank

@@ -119,13 +119,18 @@ func mustDiffer(t interface{ Fatalf(string, ...any) }, was, v Value) {
 	cut := v
 	cut.recent = nil
 	fast, slow := Changes(was, v), Changes(was, cut)
-	if !slices.Equal(fast, slow) {
+	byKind := func(a, b Record) int { return int(a.kind()) - int(b.kind()) }
+	if !slices.Equal(fast, slow) || !slices.IsSortedFunc(fast, byKind) {
 		t.Fatalf("the change is %v, from the records it is %v", fast, slow)
 	}
 	for m := range v.Members() {
 		fast, slow := v.DutiesAfter(was, was.Duties(m.ID), m.ID), v.Duties(m.ID)
 		if !slices.Equal(fast, slow) {
 			t.Fatalf("after a step the duties of %s are %v, from the records %v", m.ID, fast, slow)
+		}
+		same := func(a, b Duty) bool { return a.Partition == b.Partition && a.Role == b.Role && a.Token == b.Token }
+		if m.Changed != v.index && !slices.EqualFunc(slow, was.Duties(m.ID), same) {
+			t.Fatalf("%s is not told that its duties are %v", m.ID, slow)
 		}
 		for _, d := range slow {
 			if p, _ := v.Partition(d.Partition.ID); p.Offered {
@@ -165,6 +170,22 @@ func TestChangesOverManyEntries(t *testing.T) {
 	}
 	if v.recent.length > maxSteps {
 		t.Fatalf("%d steps are kept", v.recent.length)
+	}
+}
+
+// Members stand by in the order in which they joined, and follow each other in that of their names.
+func TestOrderOfMembers(t *testing.T) {
+	t.Parallel()
+	s := &script{t: t}
+	s.ok(Lead{Member: "b", Term: 1})
+	s.join("d", "c", "b", "a")
+	if got := s.v.StandBys(); !slices.Equal(got, []MemberID{"d", "c"}) {
+		t.Errorf("%q stand by", got)
+	}
+	for id, want := range map[MemberID]MemberID{"a": "b", "bb": "c", "d": "a", "": "a"} {
+		if got := s.v.Following(id); got != want {
+			t.Errorf("%q follows %q, want %q", got, id, want)
+		}
 	}
 }
 

@@ -2,8 +2,9 @@ package cluster
 
 import (
 	"cmp"
-	"github.com/rota-run/rota/internal/ordered"
 	"slices"
+
+	"github.com/rota-run/rota/internal/ordered"
 )
 
 // Reactions is what the value alone requires of one member. It is level-triggered: a member that acts on it after a

@@ -235,8 +235,6 @@ func checkEdges(s *JobSpec) error {
 			errs = append(errs, fmt.Errorf("spec.edges[%d].from: no task is named %q", i, e.From))
 		case !names[e.To]:
 			errs = append(errs, fmt.Errorf("spec.edges[%d].to: no task is named %q", i, e.To))
-		case e.From == e.To:
-			errs = append(errs, fmt.Errorf("spec.edges[%d]: from %q to itself", i, e.From))
 		case seen[e]:
 			errs = append(errs, fmt.Errorf("spec.edges[%d]: duplicate edge from %q to %q", i, e.From, e.To))
 		}

@@ -129,7 +129,6 @@ func (v Value) whyHeld(job JobID, task string) Reason {
 				first = append(first, e.From)
 			}
 		}
-		slices.Sort(first)
 		return Reason{Rule: "after", Text: "it starts when what it comes after is finished: " +
 			strings.Join(first, ", ")}
 	}

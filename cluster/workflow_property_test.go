@@ -242,7 +242,13 @@ func TestCheckWorkflow(t *testing.T) {
 		"spec.scheduler: an unknown choice": {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Scheduler: 7}},
 		"spec.edges: 10001 edges, at most 10000 are allowed": {Tasks: []TaskSpec{pool("a")},
 			Workflow: Workflow{Edges: make([]Edge, MaxEdges+1)}},
-		"spec.tasks[1].name: duplicate \"a\"": {Tasks: []TaskSpec{pool("a"), pool("a")}},
+		"spec.tasks[1].name: duplicate \"a\"":                   {Tasks: []TaskSpec{pool("a"), pool("a")}},
+		"spec.tasks: 1001 tasks, at most 1000 are allowed":      {Tasks: make([]TaskSpec, MaxTasks+1)},
+		"spec.tasks[0]: weight: 2147483649 is above 2147483648": {Tasks: []TaskSpec{{Type: "x", Weight: 1<<31 + 1}}},
+		"spec.tasks[0]: labels: [1]: \"a\" does not follow \"a\": labels must be sorted, without duplicate keys": {
+			Tasks: []TaskSpec{{Type: "x", Selector: []Label{{"a", "1"}, {"a", "2"}}}}},
+		"spec.tasks[0]: partitions: [0]: the key \"\\x7f\" has a control character": {
+			Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"\x7f"}}}},
 		"spec.tasks: their percentages come to 101, at most 100 are al": {Tasks: []TaskSpec{{Name: "a", Type: "x",
 			Spread: SpreadPool, Percent: 51}, {Name: "b", Type: "x", Spread: SpreadPool, Percent: 50}},
 			Workflow: Workflow{Scheduler: schedule.TasksPercentage}},
@@ -285,6 +291,12 @@ func TestTopologicalOrder(t *testing.T) {
 		place := make(map[string]int)
 		for i, at := range order {
 			place[spec.Tasks[at].Name] = i
+		}
+		for i := range len(order) - 1 { // where the edges leave a choice, the spec decides
+			a, b := order[i], order[i+1]
+			if a > b && !slices.Contains(spec.Edges, Edge{fmt.Sprint("t", a), fmt.Sprint("t", b)}) {
+				rt.Fatalf("order %v of %v", order, spec.Edges)
+			}
 		}
 		for _, e := range spec.Edges {
 			if place[e.From] >= place[e.To] || len(order) != n {

@@ -205,6 +205,10 @@ func TestReadBackIsNoAcknowledgement(t *testing.T) {
 		t.Fatalf("it writes %+v and has done %v, want the partition and nothing done", put, s.deeds)
 	}
 	s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Unknown})
+	other := attempt{put: put, docs: []store.Doc{{Key: put.Key, Version: "of another", Value: []byte("{}")}}}
+	if other.stored() {
+		t.Error("what another has written counts as ours")
+	}
 	over := put.Version
 	put.Version = "of the copy"
 	x = s.tries[0]
@@ -227,6 +231,17 @@ func TestReadBackIsNoAcknowledgement(t *testing.T) {
 	s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Done, Version: "9"})
 	if len(s.deeds) != 1 || !s.deeds[0].Result.Accepted {
 		t.Errorf("it was acknowledged, and %+v was done", s.deeds)
+	}
+}
+
+// TestTheLockIsTriedAgainLater: a store that refuses a write is not asked without a pause.
+func TestTheLockIsTriedAgainLater(t *testing.T) {
+	t.Parallel()
+	s := holder(t, newPaper(t))
+	s.Poll, s.look.lock = time.Second, call{busy: true, id: 7}
+	s.written(Written{ID: 7, Outcome: outbox.Refused})
+	if got := s.look.lock; got.busy || got.next != s.At.Add(time.Second) {
+		t.Errorf("the next write is at %v: %+v", got.next, got)
 	}
 }
 

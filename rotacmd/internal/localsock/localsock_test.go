@@ -143,6 +143,9 @@ func TestOnlyTheStoresOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	member(t, dir, "a", http.StatusOK)
+	if info := must.Get(os.Stat(sockets(t, dir)[0]))(t); info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket has mode %o", info.Mode().Perm())
+	}
 	within := filepath.Join(dir, "members")
 	for mode, ok := range map[os.FileMode]bool{0o700: true, 0o711: false, 0o770: false, 0o777: false} {
 		must.Succeed(t, os.Chmod(within, mode))

@@ -55,6 +55,10 @@ func TestParameters(t *testing.T) {
 		u.Timeout.Seconds() != 2 {
 		t.Errorf("%+v", u)
 	}
+	must.Succeed(t, os.WriteFile(pw, []byte("\n"), 0o600))
+	if _, err := parse(t, "nats://h?user=al&password=file:"+pw); err == nil {
+		t.Error("the password is empty")
+	}
 	if b := u.Beside(".check"); b.Path != "rota.check" || u.Path != "rota" || b.User != "al" {
 		t.Errorf("beside: %+v", b)
 	}
@@ -108,12 +112,13 @@ func TestFaults(t *testing.T) {
 		{"etcd://h/x?tls=off&ca=x", "leave one of them out"},
 		{"etcd://h/x?cert=x", "cert and key come together"},
 		{"etcd://h/x?ca=/does/not/exist", "read ca"},
+		{"etcd://h/x?ca=url_test.go", "ca url_test.go holds no certificate in PEM"},
 		{"postgres://al:s3cret@h/x", "password=env:NAME"},
 		{"postgres://al@h/x?user=bo", "before the @"},
 		{"postgres://h/x/y?schema=z", "the path names a schema"},
 		{"postgres://h/x?schema=a%20b", "schema: "},
 		{"postgres://h/x?schema=", "no value"},
-		{"nats://h/x?replicas=9", "must be 1 to 5"},
+		{"nats://h/x?replicas=6", "must be 1 to 5"},
 		{"nats://h/x?a=%zz", "not KEY=VALUE"},
 		{"nats://h/x#f", "write nats://"},
 	} {

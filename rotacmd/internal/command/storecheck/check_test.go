@@ -105,6 +105,53 @@ type forgetful struct{ bare }
 
 func (f forgetful) Read(context.Context, uint64, int) (store.Page, error) { return store.Page{}, nil }
 
+// stuck gives each record the same index.
+type stuck struct{ bare }
+
+func (s stuck) Append(ctx context.Context, b []byte) (uint64, error) {
+	_, err := s.bare.Append(ctx, b)
+	return 1, err
+}
+
+// cutting keeps half of a snapshot.
+type cutting struct{ bare }
+
+func (c cutting) Snapshot(ctx context.Context) (store.Record, error) {
+	r, err := c.bare.Snapshot(ctx)
+	r.Data = r.Data[:len(r.Data)/2]
+	return r, err
+}
+
+// lenient takes a write of any version, and refuses a second creation.
+type lenient struct{ bare }
+
+func (l lenient) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if d.Version != "" {
+		return careless(l).Put(ctx, d)
+	}
+	return l.bare.Put(ctx, d)
+}
+
+// doubling lists each document twice.
+type doubling struct{ bare }
+
+func (d doubling) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	docs, err := d.bare.List(ctx, prefix)
+	return append(docs, docs...), err
+}
+
+// lasting keeps the documents of closed sessions.
+type lasting struct{ *memory.Store }
+
+type lastingSession struct{ store.Session }
+
+func (lastingSession) Close(context.Context) error { return nil }
+
+func (l lasting) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	s, err := l.Store.OpenSession(ctx, ttl)
+	return lastingSession{s}, err
+}
+
 // mute never gives a hint. Whoever waits for one has enough at once.
 type mute struct {
 	*memory.Store
@@ -137,6 +184,12 @@ func TestABadStoreIsFoundOut(t *testing.T) {
 			func(b bare) store.Full { return careless{b} }},
 		{"read only", "append", "permission denied", func(b bare) store.Full { return readOnly{b} }},
 		{"forgetful", "read", "was acknowledged", func(b bare) store.Full { return forgetful{b} }},
+		{"stuck", "append", "index 1 after 1", func(b bare) store.Full { return stuck{b} }},
+		{"cutting", "snapshot", "is read at", func(b bare) store.Full { return cutting{b} }},
+		{"lenient", "conditional write", "an old version was taken", func(b bare) store.Full { return lenient{b} }},
+		{"doubling", "list", "2 are listed", func(b bare) store.Full { return doubling{b} }},
+		{"lasting", "session", "a closed session was taken",
+			func(b bare) store.Full { return lasting{b.Store.(*memory.Store)} }},
 	} {
 		s := memory.New().Open()
 		r := run(t, c.make(bare{s, s, s}))
