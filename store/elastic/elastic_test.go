@@ -231,20 +231,6 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestServersWithoutAPage: where a server has no page, its node says the version, and a header the product.
-func TestServersWithoutAPage(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		version       string
-		elastic, fine bool
-	}{{"2.19.0", false, true}, {"2.19.0", true, false}, {"7.17.29", true, false}, {"8.0.0", true, true}} {
-		a := answer{body: fmt.Appendf(nil, `{"nodes":{"n":{"version":%q}}}`, c.version), elastic: c.elastic}
-		if err := a.checkVersion(); (err == nil) != c.fine {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-}
-
 // TestFree: what a bulk request could not do is an error, though the request was good.
 func TestFree(t *testing.T) {
 	t.Parallel()
