@@ -16,6 +16,10 @@ func TestOneSetOfOptions(t *testing.T) {
 	if _, err := f.Submit(t.Context(), nil, 1); err == nil || !strings.Contains(err.Error(), "several Options") {
 		t.Errorf("got %v", err)
 	}
+	bad := NewFunc("tell", func(context.Context, Failure) (int, error) { return 0, nil }, Options{MaxResult: -1})
+	if _, err := (Options{OnFailure: bad}).handler(); err == nil || !strings.Contains(err.Error(), "tell: MaxResult") {
+		t.Errorf("what follows a failure: %v", err)
+	}
 }
 
 // TestLabelsOfManyFunctions: the names that a member announces are shared out to labels that are not too long.

@@ -39,6 +39,8 @@ func TestMaximaAreAllowed(t *testing.T) {
 	}{
 		"period": {"a.yaml", "type: noop\nevery: 8784h\n", "type: noop\nevery: 8784h0m1s\n",
 			"is too long (at most 8784h, a year)"},
+		"shortest": {"a.yaml", "type: noop\nevery: 1s\nretry: {min: 1ms}\n",
+			"type: noop\nevery: 1s\nretry: {min: 999us}\n", "is too short (at least 1ms)"},
 		"tags": {"a.yaml", labels(cluster.MaxLabels), labels(cluster.MaxLabels + 1), "at most 64 are allowed"},
 		"keys": {"a.json", keys(cluster.MaxPartitions), keys(cluster.MaxPartitions + 1),
 			"between 1 and 100000 are allowed"},

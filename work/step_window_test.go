@@ -159,4 +159,10 @@ func TestNothingIsListedForAnother(t *testing.T) {
 	if plan.room(Window{Mine: true, Step: 4}) == 0 || plan.pending {
 		t.Error("it keeps what it has listed behind another cursor")
 	}
+	plan = listingPlan{window: 16}                             // it lists four at a time, not each item that has room
+	for outstanding, want := range map[int]int{12: 4, 13: 0} { // order-free: each is judged alone
+		if got := plan.room(Window{Mine: true, Outstanding: outstanding}); got != want {
+			t.Errorf("of 16 items %d are there: it lists %d, want %d", outstanding, got, want)
+		}
+	}
 }

@@ -151,7 +151,8 @@ func TestAnswers(t *testing.T) {
 func TestTheDescriptionHasAllFields(t *testing.T) {
 	t.Parallel()
 	text := body(t, request(config(t), "GET", "/v1/openapi.json", nil))
-	for _, want := range []string{`"Why":{"properties":{"as_of_ms"`, `"Changed":{"properties":{"gone_members"`} {
+	for _, want := range []string{`"Why":{"properties":{"as_of_ms"`, `"Changed":{"properties":{"gone_members"`,
+		`"name":"kind","required":false,"schema":{"items":`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}

@@ -85,6 +85,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("a former owner: %v", err)
 	}
 	must.Succeed(t, root.WriteFile("out/report.txt", nil, 0o600))
+	must.Succeed(t, root.WriteFile("out/report.00000000000000000013.new", []byte("what a crash has left"), 0o600))
 	must.Succeed(t, fence.WriteFile(root, "out/report", 13, []byte("last")))
 	reads("last", 13)
 	var names []string
@@ -101,7 +102,7 @@ func TestFile(t *testing.T) {
 // while the newer one was served.
 func TestHandler(t *testing.T) {
 	t.Parallel()
-	inside, go1 := make(chan string), make(chan bool)
+	inside, go1 := make(chan string, 1), make(chan bool)
 	h := fence.Handler(func(r *http.Request) string { return r.URL.Path },
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			inside <- r.Header.Get(fence.Header)
@@ -134,7 +135,8 @@ func TestHandler(t *testing.T) {
 			t.Errorf("answered %d, want %d", code, want)
 		}
 	}
-	for token, want := range map[string]int{"": 400, "x": 400, "11": 412} { // order-free: each alone
+	close(go1)
+	for token, want := range map[string]int{"": 400, "x": 400, "11": 412, "12": 200} { // order-free: each alone
 		if code := <-ask("/a", token); code != want {
 			t.Errorf("token %q is answered %d, want %d", token, code, want)
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,7 +35,7 @@ func TestWhatOneCopyHasIsNotReturned(t *testing.T) {
 		t.Errorf("what was lost is returned: %+v, %v", row, err)
 	}
 	c, _ = handle(t, there(others, 7, 1), stats(1, "STARTED 7"), there(others, 7, 1),
-		stats(0, "STARTED 7", "INITIALIZING -1"), there(others, 7, 1))
+		stats(0, "RELOCATING 7", "INITIALIZING -1"), there(others, 7, 1))
 	for range 2 { // the second time it is known
 		if row, err := look(c); err != nil || row.Version != "7.1" || row.Name != "x.9" ||
 			string(row.Value) != `v{"y":2}` {
@@ -73,6 +75,12 @@ func TestWhatWasAcknowledgedIsKnown(t *testing.T) {
 	}
 	if _, err := look(c); err != nil {
 		t.Error(err)
+	}
+	for i := range 2 * mostSettled {
+		c.settling.note(strconv.Itoa(i), spot{1, 1})
+	}
+	if n := len(c.settling.done); n > mostSettled {
+		t.Errorf("%d rows are remembered", n)
 	}
 }
 
@@ -144,6 +152,82 @@ func TestSwaps(t *testing.T) {
 				t.Errorf("it sent %q", f.got)
 			}
 		})
+	}
+}
+
+// TestServersInTurn: a change that was not sent is made at each server once; a read is too, and again at the first. The
+// server that answered is the next one that is asked, though another call has failed at the same server meanwhile.
+func TestServersInTurn(t *testing.T) {
+	t.Parallel()
+	fails, down, good := fakeAnswer{err: syscall.ECONNREFUSED}, fakeAnswer{status: 502}, fakeAnswer{status: 200}
+	for name, c := range map[string]struct { // order-free: the tests are independent
+		reads   bool
+		answers []fakeAnswer
+		hosts   string
+		err     error
+	}{
+		"a change":            {false, []fakeAnswer{fails, good, good}, "abb", nil},
+		"a change, all down":  {false, []fakeAnswer{fails, fails, good}, "aba", store.ErrUnavailable},
+		"a read":              {true, []fakeAnswer{down, good, good}, "abb", nil},
+		"a read, all away":    {true, []fakeAnswer{fails, down, fails, good}, "abab", store.ErrUnavailable},
+		"a read, late answer": {true, []fakeAnswer{fails, down, good, good}, "abaa", nil},
+	} {
+		s, f := handle(t, c.answers...)
+		s.o.Servers = []string{"a", "b"}
+		f.during = func(host string) { // another call, which fails at the server where this one is
+			if turn := s.current.Load(); c.reads && s.o.Servers[turn%2] == host && f.answers[0].status != 200 {
+				s.current.Store(turn + 1)
+			}
+		}
+		if _, err := s.try(background, request{"GET", "/", nil}, c.reads); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", name, err, c.err)
+		}
+		if _, err := s.try(background, request{"GET", "/", nil}, c.reads); err != nil || f.hosts != c.hosts {
+			t.Errorf("%s: %v; it asked %s, want %s", name, err, f.hosts, c.hosts)
+		}
+	}
+}
+
+// TestOddAnswers: what says nothing of the row does not say that there is none.
+func TestOddAnswers(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"docs":[]}`, `{"docs":[{"_id":"b","found":false}]}`,
+		`{"docs":[{"_id":"a","error":{"type":"no_shard_available_action_exception","reason":"why"}}]}`} {
+		c, _ := handle(t, fakeAnswer{verb: "_mget", status: 200, body: body})
+		if row, err := look(c); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %+v, %v", body, row, err)
+		}
+	}
+}
+
+// TestIndexes: the index that another process makes at the same time is used, if it is a store, and an observer may
+// look at one that takes no writes.
+func TestIndexes(t *testing.T) {
+	t.Parallel()
+	none, made := says("rota", 404, "index_not_found_exception"), says("rota", 400, "resource_already_exists_exception")
+	is := func(name, blocks string) fakeAnswer {
+		const text = `{%q:{"mappings":%s,"settings":{"index":{"number_of_shards":"1","blocks":{%s}}}}}`
+		return fakeAnswer{verb: "rota", status: 200, body: fmt.Sprintf(text, name, ours, blocks)}
+	}
+	for name, c := range map[string]struct { // order-free: the tests are independent
+		readOnly bool
+		answers  []fakeAnswer
+		want     string // in the error; "" for none
+	}{
+		"made by another": {false, []fakeAnswer{none, made, is("rota", "")}, ""},
+		"gone again":      {false, []fakeAnswer{none, made, none}, "could not be made in time"},
+		"refused":         {false, []fakeAnswer{none, says("rota", 400, "validation_exception")}, "status 400"},
+		"an alias":        {false, []fakeAnswer{is("rota-1", "")}, "is an alias"},
+		"blocked":         {false, []fakeAnswer{is("rota", `"write":"true"`)}, "is blocked"},
+		"full":            {false, []fakeAnswer{is("rota", `"read_only_allow_delete":"true"`)}, "is read-only"},
+		"observed":        {true, []fakeAnswer{is("rota", `"write":"true","read_only_allow_delete":"true"`)}, ""},
+	} {
+		s, _ := handle(t, c.answers...)
+		s.o.ReadOnly = c.readOnly
+		err := s.identify(background)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ type fake struct {
 	t       *testing.T
 	answers []fakeAnswer
 	got     []string // method, path without its query, and what of the query matters
+	hosts   string   // whom they went to, each with one letter
+	during  func(host string)
 }
 
 type fakeAnswer struct {
@@ -30,7 +32,10 @@ type fakeAnswer struct {
 }
 
 func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
-	f.got = append(f.got, r.Method+" "+r.URL.RequestURI())
+	f.got, f.hosts = append(f.got, r.Method+" "+r.URL.RequestURI()), f.hosts+r.URL.Host
+	if f.during != nil {
+		f.during(r.URL.Host)
+	}
 	if len(f.answers) == 0 || !strings.Contains(r.URL.Path, f.answers[0].verb) {
 		f.t.Errorf("a request that nobody expects: %s; next is %+v", f.got[len(f.got)-1], f.answers)
 		return nil, errors.New("unexpected")

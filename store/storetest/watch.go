@@ -44,6 +44,11 @@ func Watch[S DocsWatcher](t *testing.T, open Open[S]) {
 			if errOf(s.Watch(t.ctx, "w")) == nil {
 				t.Fatalf("watch of a prefix without / at its end: no error")
 			}
+			ctx, cancel := context.WithCancel(t.ctx)
+			ended, err := s.Watch(ctx, "") // it is closed: a hint would be a crash
+			t.succeed("watch", err)
+			cancel()
+			t.ended(ended)
 			hints, err := s.Watch(t.ctx, "")
 			t.succeed("watch", err)
 			for _, key := range []string{"a", "b/c", "d/e/f"} {

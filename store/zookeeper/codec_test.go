@@ -96,7 +96,7 @@ func FuzzDecode(f *testing.F) {
 func TestVersionsComeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		life, n := newLife(), rapid.Int32().Draw(t, "n")
+		life, n := rapid.SampledFrom([]string{"", newLife()}).Draw(t, "life"), rapid.Int32().Draw(t, "n")
 		gotLife, got, ok := parseVersion(version(life, n))
 		if ok != (n != -1) || ok && (gotLife != life || got != n) {
 			t.Fatalf("version %q: %q, %d, %v", version(life, n), gotLife, got, ok)

@@ -59,4 +59,42 @@ func TestWhatErrorsProve(t *testing.T) {
 		errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a read whose ctx ended: %v", err)
 	}
+	for _, err := range []error{errExpired, errLinkClosed, zk.ErrSessionExpired} {
+		if err := (&lease{c: c}).failed(err); !errors.Is(err, store.ErrSession) || errors.Is(err, store.ErrUnknown) {
+			t.Errorf("a write of a lease that has ended: %v", err)
+		}
+		if err := (&lease{c: &conn{closed: true}}).failed(err); errors.Is(err, store.ErrSession) {
+			t.Errorf("a write of a lease whose handle is closed: %v", err)
+		}
+	}
+}
+
+// TestReadsOfOneConnection: what was read counts if the connection was the same all the time, and is read again if it
+// was not.
+func TestReadsOfOneConnection(t *testing.T) {
+	t.Parallel()
+	away := &awayError{}
+	for _, c := range []struct {
+		changes int     // during the first reads there is another connection
+		answers []error // to each read
+		want    error
+	}{
+		{0, []error{nil}, nil},
+		{2, []error{zk.ErrNoNode, nil, nil}, nil},
+		{0, []error{zk.ErrNoNode}, zk.ErrNoNode},
+		{0, []error{&sentError{io.EOF}, nil}, nil},
+		{1, []error{away}, away},
+	} {
+		s, n := &conn{link: &link{gen: 7}}, 0
+		wait := func(context.Context) (uint64, error) { return s.link.gen, nil }
+		err := s.onOne(t.Context(), wait, func() error {
+			if n++; n <= c.changes {
+				s.link.gen++
+			}
+			return c.answers[min(n, len(c.answers))-1]
+		})
+		if !errors.Is(err, c.want) || n != len(c.answers) {
+			t.Errorf("answers %v, %d changes: %v after %d reads", c.answers, c.changes, err, n)
+		}
+	}
 }

@@ -138,11 +138,10 @@ func (l *lease) Swap(ctx context.Context, op driver.Op) (driver.Version, error) 
 	return v, nil
 }
 
-// failed gives an error of a call its meaning: nothing was changed by a lease that has ended, unless it was sent.
+// failed gives an error of a call its meaning: nothing was changed by a lease that has ended.
 func (l *lease) failed(err error) error {
-	var sent *sentError
 	over := errors.Is(err, errExpired) || errors.Is(err, errLinkClosed) || errors.Is(err, zk.ErrSessionExpired)
-	if over && !errors.As(err, &sent) && !l.c.isClosed() {
+	if over && !l.c.isClosed() {
 		return fmt.Errorf("%w: %w", store.ErrSession, err)
 	}
 	return l.c.failed(err)

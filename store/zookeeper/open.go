@@ -264,7 +264,7 @@ func (l *link) tell(gen uint64, addr string, config *tls.Config) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.teller.busy = false
-	if l.gen == gen && l.up && l.teller.gen == gen { // it has stood all the time
+	if l.teller.gen == gen { // else there was another connection meanwhile
 		l.teller.mode, l.teller.again = mode, time.Now().Add(askPause)
 	}
 }

@@ -111,7 +111,7 @@ func findGroup(mounts, groups string) (string, error) {
 		if !ok || !strings.HasPrefix(after, "cgroup2 ") || len(fields) < 5 {
 			continue
 		}
-		rest, below := strings.CutPrefix(own, strings.TrimSuffix(fields[3], "/")) // the mount may show a part of the tree
+		rest, below := strings.CutPrefix(own, fields[3]) // the mount may show a part of the tree
 		if own != "" && below {
 			return filepath.Join(fields[4], rest), nil
 		}

@@ -190,3 +190,33 @@ func TestALookAtFullEdges(t *testing.T) {
 		}
 	}
 }
+
+// What segments of a batch put out, each by itself, is refused where it does not fit beside that of those before it.
+func TestSegmentsThatDoNotFitTogether(t *testing.T) {
+	t.Parallel()
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, edges: []flow.Edge{{To: "b", Shards: 1}}}
+	w.stage = &Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *Out) error {
+		return out.Send(make([]byte, MaxOutput/len(in[0])), nil)
+	}}
+	out := newOut(w.edges, 0)
+	dead, err := w.oneByOne(t.Context(), [][]byte{[]byte("333"), []byte("22"), []byte("22"), []byte("333")}, out)
+	if err != nil || len(dead) != 2 || out.count != 2 || !strings.Contains(dead[0].Error, "together") {
+		t.Errorf("%d segments are put out, %d refused: %v", out.count, len(dead), err)
+	}
+}
+
+// A batch of a task has a name that no other one has, whichever edge and part it comes by.
+func TestBatchNames(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for _, edge := range []string{"edge/a/c", "edge/b/c", "feed/c"} {
+		for i := range 4 {
+			m := store.Message{Shard: store.Shard{Edge: edge, Number: i / 2}, Number: uint64(i%2 + 1)} //nolint:gosec // small
+			if name := BatchName(named(t.Context(), m)); name == "" || seen[name] {
+				t.Errorf("%+v has the name %q", m.Shard, name)
+			} else {
+				seen[name] = true
+			}
+		}
+	}
+}

@@ -20,7 +20,10 @@ func TestDamage(t *testing.T) {
 	ctx := t.Context()
 	const page = "p/00000000000000000016"
 	for _, key := range []string{"head", page, "snap", "s/", "b/", "with head", "with b/", "with " + page} {
-		for _, how := range []string{"cut", "flip", "gone"} {
+		for _, how := range []string{"cut", "flip", "gone", "another's"} {
+			if how == "another's" && key != "with "+page {
+				continue // no other row is one of its kind
+			}
 			t.Run(key+" "+how, func(t *testing.T) {
 				t.Parallel()
 				h := drivermap.New().Open()
@@ -45,6 +48,9 @@ func TestDamage(t *testing.T) {
 					op.Value = op.Value[:len(op.Value)-1]
 				case "flip":
 					op.Value[len(op.Value)/2] ^= 0x80
+				case "another's":
+					before := driver.Query{Keys: []string{l.pageKey(15)}}
+					op.Value = must.Get(h.Read(ctx, before))(t).Keys[0].Value
 				case "gone":
 					op.Delete = true
 				}
@@ -104,6 +110,13 @@ func TestNoAnswerToABlob(t *testing.T) {
 	}
 	if page, err := l.Read(t.Context(), 0, 9); err != nil || page.Head != 0 {
 		t.Errorf("the log ends at %d, %v", page.Head, err)
+	}
+	row := driver.Op{Key: "q/b/1", Name: "a.1", Value: []byte("x"), Once: true}
+	if _, err = l.AppendWith(t.Context(), []byte("names it"), false, []driver.Op{row}); err == nil {
+		t.Error("a row without an answer is there")
+	}
+	if page, err := l.Read(t.Context(), 0, 9); err != nil || page.Head != 0 {
+		t.Errorf("there is a record that names what may not be there: %d, %v", page.Head, err)
 	}
 }
 

@@ -31,6 +31,10 @@ func TestLife(t *testing.T) {
 	if _, _, err := l.Enter(t.Context()); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("enter: %v", err)
 	}
+	other := NewLife()
+	if other.End(); other.Begin(func() {}) {
+		t.Error("a handle that has ended begins something")
+	}
 	cause := errors.New("stopped")
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(cause)

@@ -3,6 +3,7 @@ package logqueue
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -166,5 +167,34 @@ func TestPick(t *testing.T) {
 	s.unpick([]delivery{{3, 30}, {9, 0}})
 	if got := fmt.Sprint(s.pick(9, now.Add(2))); got != "[[1 10] [3 30]]" {
 		t.Errorf("picked %s", got)
+	}
+}
+
+// TestShelf: a shelf keeps what was put there last, as much as there is room for, whatever it was told to forget.
+func TestShelf(t *testing.T) {
+	t.Parallel()
+	var s shelf
+	part := make([]byte, shelfBytes/4)
+	for i := range 8 {
+		s.keep(strconv.Itoa(i), part)
+		s.forget(strconv.Itoa(i))
+	}
+	for i := range 6 {
+		s.keep(strconv.Itoa(i), part)
+	}
+	for i := range 6 {
+		if kept := s.get(strconv.Itoa(i)) != nil; kept != (i >= 2) {
+			t.Errorf("number %d of 6 is kept: %v", i, kept)
+		}
+	}
+}
+
+// TestCounts: a count in a record of another program is none below zero.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	x, huge, n := newWriter(), uint64(1<<63+5), 0
+	x.uint(&huge)
+	if newReader(x.data).int(&n); n < 0 {
+		t.Errorf("it is %d", n)
 	}
 }

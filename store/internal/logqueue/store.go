@@ -100,21 +100,10 @@ func (s *Store) open(ctx context.Context, name string, create bool) (*flow, erro
 
 // gone forgets a flow that is not there any more.
 func (s *Store) gone(name string, err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if f := s.flows[name]; f != nil && (f.ended() || !errors.Is(err, errNoShard)) {
-			delete(s.flows, name)
-		}
+	if errors.Is(err, store.ErrNotFound) && !errors.Is(err, errNoShard) {
+		s.leave(name)
 	}
 	return err
-}
-
-// ended tells whether a flow was dropped, as far as this handle has read.
-func (f *flow) ended() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.state.dropped
 }
 
 // MakeFlow implements store.Queue.
