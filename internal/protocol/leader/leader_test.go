@@ -6,7 +6,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/protocol/protocoltest"
 )
 
@@ -71,7 +70,7 @@ func TestATreeIsWalkedAsItWas(t *testing.T) {
 		all.remove(key)
 		return true
 	})
-	if next != 500 || ordered.Len(&all.Map) != 500 {
-		t.Errorf("walked %d, left %d", next, ordered.Len(&all.Map))
+	if next != 500 || all.Len() != 500 {
+		t.Errorf("walked %d, left %d", next, all.Len())
 	}
 }

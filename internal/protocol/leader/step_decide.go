@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -56,7 +55,7 @@ func (s *step) boxesListed(docs []Doc) {
 		if !ok {
 			continue
 		}
-		ordered.Set(&s.rule.boxes.all.Map, string(m.Member), box{m, d.Version}) // a tree of which there is no copy yet
+		s.rule.boxes.all.Set(string(m.Member), box{m, d.Version}) // a tree of which there is no copy yet
 		for _, say := range m.Says {
 			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
 				s.unheard(m.Member, say)
@@ -64,7 +63,7 @@ func (s *step) boxesListed(docs []Doc) {
 		}
 	}
 	for m := range s.fold.Value.Members() {
-		if _, ok := ordered.Get(&s.rule.boxes.all.Map, string(m.ID)); !ok && m.State != cluster.MemberHeld {
+		if _, ok := s.rule.boxes.all.Get(string(m.ID)); !ok && m.State != cluster.MemberHeld {
 			s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
 	}
@@ -75,7 +74,7 @@ func (s *step) boxesListed(docs []Doc) {
 func (s *step) unheard(m cluster.MemberID, say saying) {
 	s.markDirty(target{m, say.Task})
 	head := target{member: m}
-	at, _ := ordered.Get(&s.rule.docs.Map, head.key())
+	at, _ := s.rule.docs.Get(head.key())
 	h, _ := at.is.(headDoc)
 	if !slices.ContainsFunc(h.Tasks, func(e taskDoc) bool { return e.Task == say.Task && e.Token == say.Token }) {
 		s.doubt(head)
@@ -109,7 +108,7 @@ func (s *step) wanted() []cluster.Command {
 // admissions are the commands about members as such.
 func (s *step) admissions() (out []cluster.Command) {
 	v := s.fold.Value
-	ordered.Each(&s.rule.boxes.all.Map, func(_ string, b box) bool {
+	s.rule.boxes.all.Each(func(_ string, b box) bool {
 		m, in := v.Member(b.Member)
 		switch {
 		case b.Want == wantLeave && in && m.Incarnation == b.Incarnation && m.Heartbeat == b.Heartbeat:
@@ -155,7 +154,7 @@ func (s *step) deaths() (out []cluster.Command) {
 
 // heardAll are the commands that enter what members say of their tasks.
 func (s *step) heardAll() (out []cluster.Command) {
-	ordered.Each(&s.rule.boxes.all.Map, func(_ string, b box) bool {
+	s.rule.boxes.all.Each(func(_ string, b box) bool {
 		if m, in := s.fold.Value.Member(b.Member); !in || m.Heartbeat != b.Heartbeat {
 			return true
 		}
@@ -221,7 +220,7 @@ func (s *step) expired() (out []cluster.Command) {
 
 // accepts reports whether the owner has said that it takes the offer.
 func (s *step) accepts(p cluster.Partition) bool {
-	b, ok := ordered.Get(&s.rule.boxes.all.Map, string(p.Owner))
+	b, ok := s.rule.boxes.all.Get(string(p.Owner))
 	return ok && slices.ContainsFunc(b.Says, func(say saying) bool {
 		return say.Task == p.ID && say.Token == p.Token && say.Say == sayAccept
 	})

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
@@ -58,7 +57,7 @@ func (s *step) before(p cluster.Member) bool {
 // windows reports whether a task runs here that looks at others of its job.
 func (s *step) windows() bool {
 	found := false
-	ordered.Each(&s.slots.Map, func(_ string, h slot) bool {
+	s.slots.Each(func(_ string, h slot) bool {
 		found = h.of.Job.Spec.Tasks[0].Spread == cluster.SpreadPartitioned
 		return !found
 	})

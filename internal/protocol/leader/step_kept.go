@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -90,7 +89,7 @@ func same(a, b any) bool {
 // bring writes a document, nil for none, over the version that is known, and reports whether it is as it should be.
 func (s *step) bring(t target, doc any) bool {
 	key := t.key()
-	have, there := ordered.Get(&s.rule.docs.Map, key)
+	have, there := s.rule.docs.Get(key)
 	switch {
 	case s.isBusy(key):
 		return false
@@ -112,7 +111,7 @@ func (s *step) bring(t target, doc any) bool {
 
 // written takes in a document of ours as it is in the store.
 func (s *step) written(d Doc) {
-	was, there := ordered.Get(&s.rule.docs.Map, d.Key)
+	was, there := s.rule.docs.Get(d.Key)
 	t := was.target
 	slot, ok := d.Value.(slotDoc)
 	member, head := strings.CutPrefix(d.Key, HeadPrefix)
@@ -143,7 +142,7 @@ func (s *step) projected(ev Wrote) {
 	if s.rule.at != ruleNone && strings.HasPrefix(ev.Key, planPrefix) {
 		s.rule.plans.hint = true
 	}
-	k, ok := ordered.Get(&s.rule.docs.Map, ev.Key)
+	k, ok := s.rule.docs.Get(ev.Key)
 	if !ok {
 		return
 	}
@@ -165,7 +164,7 @@ func (s *step) projected(ev Wrote) {
 		s.head.hint = s.head.hint || !s.Hints.Docs && k.member == s.Member
 	case stamp:
 		head := target{member: k.member}.key()
-		if h, ok := ordered.Get(&s.rule.docs.Map, head); ok {
+		if h, ok := s.rule.docs.Get(head); ok {
 			h.told++
 			s.rule.docs.set(head, h)
 		}
@@ -174,7 +173,7 @@ func (s *step) projected(ev Wrote) {
 
 // doubt has a document read again before it is relied on.
 func (s *step) doubt(t target) {
-	if k, ok := ordered.Get(&s.rule.docs.Map, t.key()); ok {
+	if k, ok := s.rule.docs.Get(t.key()); ok {
 		k.unsure = true
 		s.rule.docs.set(t.key(), k)
 	}
@@ -223,7 +222,7 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 	m := cluster.MemberID(strings.TrimSuffix(strings.TrimPrefix(prefix, AssignPrefix), "/"))
 	s.audited(m, len(docs))
 	check := func(key string, v store.Version) {
-		switch k, _ := ordered.Get(&s.rule.docs.Map, key); {
+		switch k, _ := s.rule.docs.Get(key); {
 		case k.version == v || k.unsure || s.isBusy(key):
 		case k.task == "":
 			s.get(key) // see written

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
@@ -51,7 +50,7 @@ func (s *step) leaderLate() bool {
 
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
 func (s *step) observeJoiners() {
-	ordered.Each(&s.rule.boxes.all.Map, func(id string, b box) bool {
+	s.rule.boxes.all.Each(func(id string, b box) bool {
 		m, in := s.fold.Value.Member(b.Member)
 		o := s.heartbeats.Of(b.Heartbeat)
 		if !in && s.Dead(o) {

@@ -1,9 +1,6 @@
 package leader
 
-import (
-	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/ordered"
-)
+import "github.com/rota-run/rota/cluster"
 
 // writesAtOnce is how many documents are written at a time.
 const writesAtOnce = 64
@@ -11,7 +8,7 @@ const writesAtOnce = 64
 // project brings the documents in line with the value: of a member its assignments first, and then its head, which says
 // that they count.
 func (s *step) project() {
-	ordered.Each(&s.rule.dirty.Map, func(k string, t target) bool {
+	s.rule.dirty.Each(func(k string, t target) bool {
 		if doc, ready := s.shown(t); ready && s.bring(t, doc) {
 			s.rule.dirty.remove(k)
 		}
@@ -72,7 +69,7 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 	if !in || m.State == cluster.MemberHeld {
 		return nil, true
 	}
-	at, there := ordered.Get(&s.rule.docs.Map, t.key())
+	at, there := s.rule.docs.Get(t.key())
 	have, _ := at.is.(headDoc)
 	if !s.clean(t.member) && at.told < writesAtOnce+len(have.Tasks)/8 {
 		return nil, false

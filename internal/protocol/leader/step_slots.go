@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/protocol/duty"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/store"
@@ -39,12 +38,12 @@ func (s *step) readHead() {
 			continue
 		}
 		key := slotKey(s.Member, e.Task)
-		have, _ := ordered.Get(&was.Map, key)
+		have, _ := was.Get(key)
 		if have.State == slotActive && e.State == slotAcking && have.Token == e.Token {
 			e.State = slotActive
 		}
 		if have.of != nil && have.Token == e.Token {
-			ordered.Set(&s.slots.Map, key, slot{e, have.of}) // a tree of which there is no copy yet
+			s.slots.Set(key, slot{e, have.of}) // a tree of which there is no copy yet
 		}
 		if have.of == nil || !e.fits(*have.of) {
 			s.fetch = append(s.fetch, fetch{taskDoc: e})
@@ -106,7 +105,7 @@ const maxSays = 2000
 
 // says is what there is to say about our assignments: answers to offers, and what became of what runs.
 func (s *step) says() (out []saying) {
-	ordered.Each(&s.slots.Map, func(_ string, h slot) bool {
+	s.slots.Each(func(_ string, h slot) bool {
 		say := saying{Task: h.Task, Token: h.Token, Say: sayAccept}
 		if s.Is == member.PhaseLeaving {
 			say.Say = sayDecline
@@ -240,7 +239,7 @@ func (s *step) lighten() {
 // assignedRecords are the jobs and partitions of our assignments. Of a job they may name more than one spec, while they
 // are written again: the newest counts.
 func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
-	ordered.Each(&s.slots.Map, func(_ string, h slot) bool {
+	s.slots.Each(func(_ string, h slot) bool {
 		of := h.of.Job
 		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == of.ID })
 		if i < 0 {
