@@ -115,7 +115,7 @@ type Op struct {
 	Key, Name string  // Name is unique, given by the engine, and stored beside Value: it finds a lost answer
 	If        Version // "" creates
 	Value     []byte
-	Delete    bool // only with Limits.Deletes; else the engine writes a tombstone
+	Delete    bool // removes the row; the version If has to match here, too
 	Once      bool // the key is never written again once it is there, and may be freed
 	Beat      bool // wakes no watch, and need not survive a power cut that no later write survives: a heartbeat
 }
@@ -152,7 +152,6 @@ type Limits struct {
 	Range   RangeKind // how a range is read
 	Page    int       // rows of a range that a list should ask for at once, if that is not a few hundred
 	Batch   int       // records of one Append of a journal; 0 is 1
-	Deletes bool      // Op.Delete may be used
 	Lingers bool      // a named journal may be seen by others for a moment after it was dropped
 }
 

@@ -38,7 +38,7 @@ func newConn(o Options) *conn {
 // A range is a search, which is late.
 func (c *conn) Limits() driver.Limits {
 	const most = MaxValue + 1
-	return driver.Limits{Value: most, Swap: most + 1<<10, Keys: keysMost, Range: driver.Late, Deletes: true}
+	return driver.Limits{Value: most, Swap: most + 1<<10, Keys: keysMost, Range: driver.Late}
 }
 
 // Close implements driver.Driver.

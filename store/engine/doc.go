@@ -24,8 +24,7 @@
 // A tombstone holds the name of the delete, for the caller whose answer was lost, and refuses creates that come late.
 // [Docs.End] puts one also where nothing stands, so that nothing of a life that has ended comes later. A [Sweeper]
 // frees tombstones that it has seen unchanged for ten minutes by its own clock, longer than any call takes and any
-// request is on its way. It compares versions. This is the only place where the engine relies on time, and it needs
-// Limits.Deletes.
+// request is on its way. It compares versions. This is the only place where the engine relies on time.
 //
 // A store with leases needs no tombstones: it ends lives by itself, and refuses what they send later. Nor does one
 // without sessions, on which nobody ends the life of another ([Docs.Untombed]). So a delete removes the row there,

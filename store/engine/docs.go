@@ -32,15 +32,11 @@ var (
 func NewDocs(r *Rows) *Docs {
 	_, leases := r.Driver.(driver.Leaser)
 	_, vigils := r.Driver.(driver.Vigils)
-	native := (leases || vigils) && r.Limits().Deletes
-	return &Docs{rows: r, native: native, ends: native}
+	return &Docs{rows: r, native: leases || vigils, ends: leases || vigils}
 }
 
-// Untombed makes deletes remove rows where the store can: only End leaves tombstones. A delete whose answer was lost
-// stays unknown then.
-func (d *Docs) Untombed() *Docs {
-	return &Docs{rows: d.rows, native: d.rows.Limits().Deletes}
-}
+// Untombed makes deletes remove rows: only End leaves tombstones. A delete whose answer was lost stays unknown then.
+func (d *Docs) Untombed() *Docs { return &Docs{rows: d.rows, native: true} }
 
 // Life is that of the handle: what it writes has it.
 func (d *Docs) Life() string { return d.rows.life }

@@ -81,7 +81,7 @@ func (s *Sessions) Open(ctx context.Context, ttl time.Duration) (*Session, error
 // begin makes a session of what holds its rows.
 func (s *Sessions) begin(n *Session) (*Session, error) {
 	rows := NewRows(onHold{s.rows.Driver, n.hold}, s.rows.NewName())
-	n.of, n.done, n.docs = s, make(chan struct{}), &Docs{rows: rows, native: rows.Limits().Deletes}
+	n.of, n.done, n.docs = s, make(chan struct{}), &Docs{rows: rows, native: true}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,11 +62,8 @@ func (d *Docs) Sweeper(prefix string) *Sweeper {
 }
 
 // Sweep looks for tombstones, and frees those that it has seen unchanged for [Quiet] or longer. It compares versions:
-// who creates a document over a tombstone meanwhile keeps it. Where a store has no deletes, tombstones stay.
+// who creates a document over a tombstone meanwhile keeps it.
 func (s *Sweeper) Sweep(ctx context.Context) error {
-	if !s.docs.rows.Limits().Deletes {
-		return nil
-	}
 	at := moment{began: s.now()}
 	rows, err := s.docs.list(ctx, s.prefix)
 	if err != nil {

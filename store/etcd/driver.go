@@ -37,7 +37,7 @@ type conn struct {
 // Limits implements driver.Driver: a server takes requests of 1.5 MiB.
 func (c *conn) Limits() driver.Limits {
 	most := c.ops - 1
-	return driver.Limits{Value: MaxRecord + 1, Swap: 1400 << 10, Each: 64, With: most, Keys: most, Deletes: true}
+	return driver.Limits{Value: MaxRecord + 1, Swap: 1400 << 10, Each: 64, With: most, Keys: most}
 }
 
 // Close implements driver.Driver.

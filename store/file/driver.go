@@ -21,7 +21,7 @@ type rows struct{ *disk }
 // so they need not share an append as well. A list is read at one moment.
 func (r *rows) Limits() driver.Limits {
 	return driver.Limits{
-		Value: MaxRecord + 1, Swap: MaxRecord + 1<<10, Keys: 1 << 20, Page: 1 << 20, Batch: 1, Deletes: true,
+		Value: MaxRecord + 1, Swap: MaxRecord + 1<<10, Keys: 1 << 20, Page: 1 << 20, Batch: 1,
 	}
 }
 

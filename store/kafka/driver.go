@@ -35,7 +35,7 @@ func newCluster(o Options, l *line, topics []*topic) *cluster {
 	c := &cluster{line: l, name: o.Name, replicas: o.Replicas, log: &journal{records: topics[0], values: topics[1]}}
 	most := driver.Limits{
 		Value: MaxRecord + 1, Swap: maxBatch - batchHead, Each: recordHead, Batch: batchMost,
-		Keys: 1 << 20, Page: 1 << 20, Deletes: true, Lingers: true,
+		Keys: 1 << 20, Page: 1 << 20, Lingers: true,
 	}
 	c.Rows = fold.New(l.life, under, fold.Options{
 		Limits: most, SaveEvery: o.SnapshotEvery, Confirm: replicated && !o.ReadOnly, Timeout: o.Timeout, Logger: l.log,

@@ -30,7 +30,7 @@ func New() *Server {
 	s := &Server{rows: drivermap.New(), room: newRoom()}
 	// Callers share nothing: each append is done at once.
 	s.rows.Most = driver.Limits{
-		Value: MaxRecord + 1, Swap: MaxRecord + 1<<10, Keys: 1 << 20, Page: 1 << 20, Batch: 1, Deletes: true,
+		Value: MaxRecord + 1, Swap: MaxRecord + 1<<10, Keys: 1 << 20, Page: 1 << 20, Batch: 1,
 	}
 	return s
 }

@@ -30,7 +30,7 @@ type bucket struct {
 func (b *bucket) Limits() driver.Limits {
 	most := b.most() + 1
 	return driver.Limits{
-		Value: most, Swap: most + headerRoom, Keys: 1, Range: driver.Late, Page: batchLimit, Batch: 1, Deletes: true,
+		Value: most, Swap: most + headerRoom, Keys: 1, Range: driver.Late, Page: batchLimit, Batch: 1,
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 // Limits implements driver.Driver.
 func (s *schema) Limits() driver.Limits {
 	const most = MaxRecord + 1
-	return driver.Limits{Value: most, Swap: most, Keys: keysMost, Page: pageMost, Batch: batch, Deletes: true}
+	return driver.Limits{Value: most, Swap: most, Keys: keysMost, Page: pageMost, Batch: batch}
 }
 
 // Read implements driver.Documents. The range is from one instant, and so are the keys, from a later one.

@@ -32,7 +32,6 @@ type conn struct {
 func (c *conn) Limits() driver.Limits {
 	return driver.Limits{
 		Value: MaxRecord + 1, Swap: MaxRecord + 8<<10, Each: 512, With: 256, Keys: 1, Range: driver.Names,
-		Deletes: true,
 	}
 }
 

@@ -26,4 +26,6 @@ func (t *tree[V]) remove(k string) {
 }
 
 // below yields what has a prefix, as it is now: what is set or removed meanwhile does not show.
-func (t *tree[V]) below(prefix string, yield func(string, V) bool) { ordered.Below(&t.of, prefix, yield) }
+func (t *tree[V]) below(prefix string, yield func(string, V) bool) {
+	ordered.Below(&t.of, prefix, yield)
+}

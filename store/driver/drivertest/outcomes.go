@@ -51,9 +51,6 @@ func sentOnce(t *testing.T, b *bench) {
 		return
 	}
 	witness, through, link := b.setup.Through(t)
-	if !witness.Limits().Deletes {
-		return
-	}
 	o := b.op("k", "ours", "")
 	link.Next(LostReply, func() {
 		r := b.row(t, witness, "k")

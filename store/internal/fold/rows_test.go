@@ -37,7 +37,7 @@ func (h handle) Close() error { h.life.End(); return nil }
 // options are those of tests where they do not say others.
 func options() fold.Options {
 	return fold.Options{
-		Limits:    driver.Limits{Value: 1 << 16, Swap: 1 << 17, Keys: 100, Deletes: true},
+		Limits:    driver.Limits{Value: 1 << 16, Swap: 1 << 17, Keys: 100},
 		SaveEvery: 10_000, Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	}
 }

@@ -30,7 +30,7 @@ type Map struct {
 
 // New makes an empty store.
 func New() *Map {
-	most := driver.Limits{Value: 1 << 20, Swap: 2 << 20, With: 16, Keys: 1000, Batch: 16, Deletes: true}
+	most := driver.Limits{Value: 1 << 20, Swap: 2 << 20, With: 16, Keys: 1000, Batch: 16}
 	return &Map{Most: most, hints: map[*func()]string{}, logs: newLogs(), vigils: vigils{open: map[string]*vigil{}}}
 }
 

@@ -76,7 +76,7 @@ func (p *Player) Driver() interface {
 
 // Limits implements driver.Driver.
 func (p *Player) Limits() driver.Limits {
-	most := driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100, With: p.with, Deletes: true}
+	most := driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100, With: p.with}
 	if p.names {
 		most.Range = driver.Names
 	}
