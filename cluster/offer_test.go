@@ -173,6 +173,22 @@ func TestChangesOverManyEntries(t *testing.T) {
 	}
 }
 
+// The target of a move that is called off is told that its duties have changed.
+func TestTargetOfACalledOffMove(t *testing.T) {
+	t.Parallel()
+	s := &script{t: t}
+	s.join("a")
+	s.ok(SubmitJob{Job: "x", Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop", Handover: HandoverNoGap}}}})
+	s.join("b")
+	s.ok(DrainMember{Member: "a", On: true})
+	p, _ := s.v.Partition("x")
+	s.ok(DrainMember{Member: "a"})
+	s.ok(Stopped{"x", p.NextToken}) // it could not take over
+	if b, _ := s.v.Member("b"); p.Next != "b" || len(s.v.Duties("b")) > 0 || b.Changed != s.v.Index() {
+		t.Errorf("%v was called off at %d: %+v", p, s.v.Index(), b)
+	}
+}
+
 // Members stand by in the order in which they joined, and follow each other in that of their names.
 func TestOrderOfMembers(t *testing.T) {
 	t.Parallel()
