@@ -48,6 +48,12 @@ func TestAFullMachine(t *testing.T) {
 	if err := late.takeSeat(); err != nil || late.seat == nil {
 		t.Errorf("a seat is free, and yet: %v", err)
 	}
+	in[1] = late
+	defer func() {
+		for _, c := range in { // what is garbage has no seat
+			must.Succeed(t, c.seat.Close())
+		}
+	}()
 	// The command asks before it opens the store, which is not there.
 	stdout, stderr, code := here("", "run", "--store", "etcd://127.0.0.1:1/rota", "--listen", "none", "--most-members",
 		"3")
