@@ -173,8 +173,8 @@ func TestChangesOverManyEntries(t *testing.T) {
 	}
 }
 
-// The target of a move that is called off is told that its duties have changed.
-func TestTargetOfACalledOffMove(t *testing.T) {
+// If a move is cancelled, its target learns that its duties have changed.
+func TestTargetOfACancelledMove(t *testing.T) {
 	t.Parallel()
 	s := &script{t: t}
 	s.join("a")
@@ -185,7 +185,7 @@ func TestTargetOfACalledOffMove(t *testing.T) {
 	s.ok(DrainMember{Member: "a"})
 	s.ok(Stopped{"x", p.NextToken}) // it could not take over
 	if b, _ := s.v.Member("b"); p.Next != "b" || len(s.v.Duties("b")) > 0 || b.Changed != s.v.Index() {
-		t.Errorf("%v was called off at %d: %+v", p, s.v.Index(), b)
+		t.Errorf("%v was cancelled at %d: %+v", p, s.v.Index(), b)
 	}
 }
 
