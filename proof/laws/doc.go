@@ -6,8 +6,8 @@
 // which floor each room stands ([Floors]), who may use which foreign module ([Vendors]), what pure code may not do
 // ([Purity], [TypedPurity]), what must be documented ([Documented], [Headings]), how long a file may be ([Sizes]), what
 // has no place in a test ([Tests]) or anywhere ([Globals], [Errors], [Text], [Links]), how wide a comment may be
-// ([Columns]), and where the compiler would do its work many times over ([Methods]). Each takes parsed files and returns
-// faults as lines of text; laws_test.go runs all of them over the whole tree.
+// ([Columns]), and where the compiler would do its work many times over ([Methods]). Each takes parsed files and
+// returns faults as lines of text; laws_test.go runs all of them over the whole tree.
 //
 // # Guarantees
 //
