@@ -21,6 +21,7 @@ import (
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -213,4 +214,25 @@ func TestHolderIsSuspended(t *testing.T) {
 			}
 		})
 	}
+}
+
+// patience bounds what only a failure waits for.
+const patience = 60 * time.Second
+
+func deadline(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
+	t.Helper()
+	c := must.Get(lock.NewClient(s, o))(t)
+	t.Cleanup(func() {
+		if err := c.Close(deadline(t)); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return c
 }
