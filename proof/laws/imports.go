@@ -286,7 +286,7 @@ var vendors = []rule{
 	{"github.com/johannesboyne/gofakes3", []string{"contrib/aws/examples/…"}},
 	{"github.com/elastic/elastic-transport-go", []string{"store/elastic", "publish/*"}},
 	{"github.com/chromedp", nil}, // the proof alone
-	{"github.com/pb33f", nil},
+	{"github.com/getkin/kin-openapi", nil},
 	{"go.opentelemetry.io/proto/otlp", nil},
 	{"golang.org/x/tools", nil},
 	{"helm.sh/helm/v4", nil}, // the tests of deploy alone
