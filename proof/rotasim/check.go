@@ -13,8 +13,42 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/leader"
+	"github.com/rota-run/rota/proof/sim/machine/lease"
+	"github.com/rota-run/rota/proof/sim/machine/replica"
+	"github.com/rota-run/rota/proof/sim/machine/sync"
 	"github.com/rota-run/rota/proof/sim/walk"
 )
+
+// protocol is one that can be tried out.
+type protocol struct {
+	*machine.Machine
+	rules *walk.Rules
+}
+
+// protocols are all that there are.
+func protocols() []protocol {
+	return []protocol{
+		{leader.Machine(), leader.Rules()},
+		{lease.Machine(), lease.Rules()},
+		{replica.Machine(), replica.Rules()},
+		{sync.Machine(), sync.Rules()},
+	}
+}
+
+// protocolOf is the protocol of a name.
+func protocolOf(name string) (protocol, error) {
+	var names []string
+	for _, p := range protocols() {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return protocol{}, fmt.Errorf("unknown protocol %q: there is %s\ntry: rotasim --protocol %s", name,
+		strings.Join(names, ", "), names[0])
+}
 
 // checkOptions of a walk over every order of events.
 type checkOptions struct {

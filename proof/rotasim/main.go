@@ -3,22 +3,25 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rota-run/rota/proof/sim"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/leader"
-	"github.com/rota-run/rota/proof/sim/machine/lease"
-	"github.com/rota-run/rota/proof/sim/machine/replica"
-	"github.com/rota-run/rota/proof/sim/machine/sync"
-	"github.com/rota-run/rota/proof/sim/walk"
 )
 
 // errBroken says that a promise was broken: it was printed, and the exit code says so too.
@@ -41,31 +44,170 @@ func command() *cobra.Command {
 	return root
 }
 
-// protocol is one that can be tried out.
-type protocol struct {
-	*machine.Machine
-	rules *walk.Rules
+// options of a run over seeds.
+type options struct {
+	protocol string
+	machine  *machine.Machine
+	first    uint64
+	seeds    uint64
+	hours    float64
+	rate     int64
+	workers  int
+	again    uint64
+	replay   string
+	budget   time.Duration
+	allPairs bool
+	stop     bool
+	whole    bool
+	json     bool
 }
 
-// protocols are all that there are.
-func protocols() []protocol {
-	return []protocol{
-		{leader.Machine(), leader.Rules()},
-		{lease.Machine(), lease.Rules()},
-		{replica.Machine(), replica.Rules()},
-		{sync.Machine(), sync.Rules()},
+func seedsCommand() *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "rotasim",
+		Short: "run simulated clusters under faults and check every promise after every event",
+		Args:  cobra.NoArgs, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := protocolOf(o.protocol)
+			if err != nil {
+				return err
+			}
+			o.machine = p.Machine
+			if o.replay != "" {
+				return replay(cmd.OutOrStdout(), o)
+			}
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		},
 	}
+	f := c.Flags()
+	f.StringVar(&o.protocol, "protocol", "replica", "the protocol to run")
+	f.Uint64Var(&o.first, "first", 0, "the first seed")
+	f.Uint64Var(&o.seeds, "seeds", 200, "how many seeds at least: fewer are a failure")
+	f.Float64Var(&o.hours, "hours", 1, "virtual hours under faults per seed")
+	f.Int64Var(&o.rate, "rate", 0, "faults per virtual hour that a seed's script aims at (default 700)")
+	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "seeds at once")
+	f.Uint64Var(&o.again, "again", 100, "run every so many-th seed twice and compare the digests; 0 for none")
+	f.DurationVar(&o.budget, "budget", 0,
+		"go on with further seeds until this time is over; it never leaves out one of --seeds")
+	f.StringVar(&o.replay, "replay", "",
+		"SEED[:EVENT]: print one run up to an event; a run that breaks a promise is shortened first")
+	f.BoolVar(&o.whole, "whole", false, "with --replay: print all that events and effects say")
+	f.BoolVar(&o.allPairs, "all-pairs", false, "fail when a fault never happened in a phase in which it can")
+	f.BoolVar(&o.stop, "stop", false, "begin no further seeds after a violation")
+	f.BoolVar(&o.json, "json", false, "one JSON object on the last line")
+	return c
 }
 
-// protocolOf is the protocol of a name.
-func protocolOf(name string) (protocol, error) {
-	var names []string
-	for _, p := range protocols() {
-		if p.Name == name {
-			return p, nil
+func (o options) config(seed uint64) sim.Config {
+	return sim.Config{Machine: o.machine, Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour)),
+		Rate: o.rate, Whole: o.whole}
+}
+
+// run runs the seeds and prints what they showed.
+func (o options) run(ctx context.Context, out io.Writer) error {
+	debug.SetGCPercent(1600) // worlds are small and make much garbage
+	began := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := newTotals(o.machine, o.first, o.seeds)
+	seeds := make(chan uint64)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range max(1, o.workers) {
+		wg.Go(func() {
+			for seed := range seeds {
+				start := time.Now()
+				r := sim.Run(o.config(seed))
+				took := time.Since(start)
+				same := o.again == 0 || seed%o.again != 0 || sim.Run(o.config(seed)).Digest == r.Digest
+				mu.Lock()
+				t.add(r, took, same)
+				if r.Violation != nil {
+					fmt.Fprintln(out, "VIOLATION", r.Violation)
+					if o.stop {
+						cancel()
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	o.feed(ctx, seeds, began)
+	wg.Wait()
+	t.wall = time.Since(began)
+	t.print(out, o.json)
+	return t.failure(o.allPairs)
+}
+
+// feed hands out the seeds: those that must be run, and further ones while the budget lasts.
+func (o options) feed(ctx context.Context, seeds chan<- uint64, began time.Time) {
+	defer close(seeds)
+	for seed := o.first; seed-o.first < o.seeds || time.Since(began) < o.budget; seed++ {
+		select {
+		case seeds <- seed:
+		case <-ctx.Done():
+			return
 		}
-		names = append(names, p.Name)
 	}
-	return protocol{}, fmt.Errorf("unknown protocol %q: there is %s\ntry: rotasim --protocol %s", name,
-		strings.Join(names, ", "), names[0])
+}
+
+// replay prints one run.
+func replay(out io.Writer, o options) error {
+	text, event, _ := strings.Cut(o.replay, ":")
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("replay %q: want SEED or SEED:EVENT", o.replay)
+	}
+	c := o.config(seed)
+	if event != "" {
+		if c.TraceTo, err = strconv.ParseUint(event, 10, 64); err != nil {
+			return fmt.Errorf("replay %q: want SEED or SEED:EVENT", o.replay)
+		}
+	}
+	w := bufio.NewWriter(out)
+	broken := show(w, c, o.json, event == "")
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print the trace: %w", err)
+	}
+	if broken {
+		return errBroken
+	}
+	return nil
+}
+
+// show prints the trace of a run, of its shortest form if shorten is set, and reports whether a promise was broken.
+func show(w io.Writer, c sim.Config, asJSON, shorten bool) bool {
+	if shorten {
+		if short, r := sim.Shrink(c, 300); r.Violation != nil {
+			fmt.Fprintf(w, "%s\nshortened to %d faults:\n", r.Violation, len(short.Script))
+			for _, f := range short.Script {
+				fmt.Fprintf(w, "  %12s %s %s\n", time.Duration(f.At).Round(time.Millisecond), f.Kind, f.Phase)
+			}
+			c = short
+		}
+	}
+	c.Trace = w
+	r := sim.Run(c)
+	if r.Violation != nil {
+		fmt.Fprintln(w, "VIOLATION", r.Violation)
+	}
+	if asJSON {
+		printJSON(w, struct {
+			Seed      uint64 `json:"seed"`
+			Events    uint64 `json:"events"`
+			Digest    string `json:"digest"`
+			Violation string `json:"violation,omitempty"`
+		}{r.Seed, r.Events, digestText(r.Digest), violationText(r)})
+	}
+	return r.Violation != nil
+}
+
+// printJSON prints one object on one line.
+func printJSON(w io.Writer, v any) {
+	line, err := json.Marshal(v)
+	if err != nil { // strings and numbers always can
+		panic(err)
+	}
+	fmt.Fprintf(w, "%s\n", line)
 }

@@ -1,13 +1,150 @@
+// Package model is the store of the simulator and of the checker: what their worlds hold in common.
+//
+// A [Handle] is the contract of a store: a call of it is one [Request] to a [Side], which says when it is done and what
+// becomes of it. A call that cannot be answered at once stops, and is made again from its beginning with the answers
+// that there are: see [Turn]. Nothing waits in a goroutine.
+//
+// [Docs] are its documents. The log is not here: the simulator's has gaps and is trimmed, the checker's is dense.
 package model
 
 import (
 	"context"
 	"errors"
+	"slices"
+	"sort"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
+
+// Doc is a document, and whose it is.
+type Doc[O any] struct {
+	store.Doc
+	Of O
+}
+
+// Docs are documents, sorted by key.
+type Docs[O any] []Doc[O]
+
+// Find returns where a document is, or would be.
+func (d Docs[O]) Find(key string) (int, bool) {
+	return slices.BinarySearchFunc(d, key, func(one Doc[O], key string) int { return strings.Compare(one.Key, key) })
+}
+
+// Get returns a document, or [store.ErrNotFound].
+func (d Docs[O]) Get(key string) (store.Doc, error) {
+	i, ok := d.Find(key)
+	if !ok {
+		return store.Doc{}, store.ErrNotFound
+	}
+	return d[i].Doc, nil
+}
+
+// List returns those below a prefix.
+func (d Docs[O]) List(prefix string) []store.Doc {
+	i, _ := d.Find(prefix)
+	n := sort.Search(len(d)-i, func(n int) bool { return !strings.HasPrefix(d[i+n].Key, prefix) })
+	out := make([]store.Doc, n)
+	for k, one := range d[i : i+n] {
+		out[k] = one.Doc
+	}
+	return out
+}
+
+// Over returns where a write of a document goes, and whether there is one; or [store.ErrConflict].
+func (d Docs[O]) Over(doc store.Doc) (i int, there bool, err error) {
+	i, there = d.Find(doc.Key)
+	if there != (doc.Version != "") || there && d[i].Version != doc.Version {
+		err = store.ErrConflict
+	}
+	return i, there, err
+}
+
+// Stored are the documents with another one, or with another text of it, where [Docs.Over] says.
+func (d Docs[O]) Stored(i int, there bool, doc Doc[O]) Docs[O] {
+	if !there {
+		return slices.Insert(d, i, doc)
+	}
+	d[i] = doc
+	return d
+}
+
+// At returns where a document of a version is, or why it is not there.
+func (d Docs[O]) At(key string, v store.Version) (int, error) {
+	i, ok := d.Find(key)
+	switch {
+	case !ok:
+		return 0, store.ErrNotFound
+	case d[i].Version != v:
+		return 0, store.ErrConflict
+	}
+	return i, nil
+}
+
+// Fate is what becomes of a call; the checker has Fine, NoReply and Fails alone.
+type Fate uint8
+
+// The fates.
+const (
+	Fine       Fate = iota
+	NoRequest       // it never arrives
+	NoReply         // it is done, nobody hears of it
+	Twice           // it is done twice
+	Later           // it is done after its caller has given up
+	Fails           // the store says that nothing was done
+	OldListing      // it is answered with what was
+	Dirty           // an isolated copy of the store answers it
+	Half            // its first request is done, the next one reaches nobody
+	HalfHeard       // its first request is answered, the answer to the next one is lost
+)
+
+// Next is the fate of the call's next request.
+func (f Fate) Next() Fate {
+	switch f {
+	case NoRequest, Half: // a caller that reaches nobody reaches nobody at its next try either
+		return NoRequest
+	case HalfHeard:
+		return NoReply
+	case Dirty:
+		return Dirty
+	}
+	return Fine
+}
+
+// Arrives tells whether the call's first request is done like any other, if the way is open.
+func (f Fate) Arrives() bool { return f == Fine || f == Half || f == HalfHeard || f == Dirty }
+
+// Silent tells whether the caller hears nothing before its time is over.
+func (f Fate) Silent() bool {
+	switch f {
+	case NoRequest, NoReply, Later, Half, HalfHeard:
+		return true
+	}
+	return false
+}
+
+// Change makes one change under its fate. A late one is left to later, which does it when the caller has given up.
+func (f Fate) Change(do func() error, later func(func())) error {
+	switch f {
+	case NoRequest, Dirty:
+		return store.ErrUnknown
+	case Fails:
+		return store.ErrUnavailable
+	case NoReply:
+		_ = do() // nobody hears of it
+		return store.ErrUnknown
+	case Twice:
+		err := do()
+		_ = do()
+		return err
+	case Later:
+		later(func() { _ = do() })
+		return store.ErrUnknown
+	}
+	return do()
+}
 
 // Kind of a request.
 type Kind uint8
