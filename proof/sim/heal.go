@@ -265,7 +265,7 @@ func (w *world) gapBound(k machine.Kind) time.Duration {
 
 // recoveryBound is G9.
 func (w *world) recoveryBound() time.Duration {
-	return w.stretched(w.machine.Recovery(w.times())) + 5*time.Second
+	return w.stretched(w.machine.Recovery.Of(w.times())) + 5*time.Second
 }
 
 // holdBound is for how long something may be held still: until the time is over for the one that releases it, who may

@@ -129,17 +129,12 @@ func nobody(records []Record, end int64, why string, times func(process) []span)
 	begin := slices.MinFunc(records, func(a, b Record) int { return cmp.Compare(a.At, b.At) }).At
 	var able []span
 	for _, p := range processesOf(History{Records: records}) {
-		var away []span
-		for _, s := range p.asleep {
-			away = append(away, span{s.from, s.to})
-		}
 		for _, t := range times(p) {
-			able = append(able, without(t, away)...)
+			able = append(able, without(t, asleep(p.asleep))...)
 		}
 	}
-	slices.SortStableFunc(able, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out []Span
-	for _, s := range without(span{begin, end}, able) {
+	for _, s := range without(span{begin, end}, byBegin(able)) {
 		out = append(out, Span{From: s.from, To: s.to, Why: why})
 	}
 	return out
@@ -161,9 +156,18 @@ type process struct {
 
 // sleep is a time in which a process was suspended.
 type sleep struct {
-	from, to int64
-	record   Record
-	machine  bool // all of the machine stood still
+	span
+	record  Record
+	machine bool // all of the machine stood still
+}
+
+// asleep are the times of sleeps.
+func asleep(sleeps []sleep) []span {
+	out := make([]span, len(sleeps))
+	for i, s := range sleeps {
+		out[i] = s.span
+	}
+	return out
 }
 
 func compareProcess(p process, r Record) int {
@@ -198,8 +202,7 @@ func (p *process) stall(stalls []Span) {
 			continue
 		}
 		record := Record{At: s.From, Kind: Suspended, Member: p.member, Incarnation: p.incarnation}
-		p.asleep = append(p.asleep, sleep{from: max(s.From, p.began), to: min(s.To, p.ended), record: record,
-			machine: true})
+		p.asleep = append(p.asleep, sleep{span{max(s.From, p.began), min(s.To, p.ended)}, record, true})
 	}
 	slices.SortStableFunc(p.asleep, func(a, b sleep) int { return cmp.Compare(a.from, b.from) })
 }
@@ -213,26 +216,28 @@ func (p *process) note(r Record) {
 		p.ended, p.end = min(p.ended, r.At), r
 	case Suspended:
 		if last < 0 || p.asleep[last].to != never {
-			p.asleep = append(p.asleep, sleep{from: r.At, to: never, record: r})
+			p.asleep = append(p.asleep, sleep{span: span{r.At, never}, record: r})
 		}
 	case Resumed:
 		if last >= 0 && p.asleep[last].to == never {
 			p.asleep[last].to = r.At
 		}
 	case Joined, Left:
-		p.membership(r)
+		p.joined = opened(p.joined, r.Kind == Joined, r.At, never)
 	}
 }
 
-func (p *process) membership(r Record) {
-	last := len(p.joined) - 1
-	open := last >= 0 && p.joined[last].to == never
+// opened are spans of which the last one goes on to an end, or has ended, at an instant.
+func opened(spans []span, goes bool, at, end int64) []span {
+	last := len(spans) - 1
+	open := last >= 0 && spans[last].to == end
 	switch {
-	case r.Kind == Joined && !open:
-		p.joined = append(p.joined, span{r.At, never})
-	case r.Kind == Left && open:
-		p.joined[last].to = r.At
+	case goes && !open:
+		spans = append(spans, span{at, end})
+	case !goes && open:
+		spans[last].to = at
 	}
+	return spans
 }
 
 // process finds the start of a member that a record is about; a zero one that lives for ever if nothing happened to it.

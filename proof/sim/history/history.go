@@ -26,6 +26,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,26 +169,22 @@ func (k Kind) String() string {
 
 // ParseKind is the opposite of String.
 func ParseKind(s string) (Kind, bool) {
-	for i, name := range kindNames {
-		if i > 0 && name == s {
-			return Kind(i), true
-		}
-	}
-	return 0, false
+	i := max(0, slices.Index(kindNames[:], s))
+	return Kind(i), i > 0 //nolint:gosec // a small number
 }
 
 // Record is one line of a history. Which fields count depends on Kind.
 type Record struct {
-	At   int64 // ns, on one clock for the whole history
-	Kind Kind
+	At   int64 `json:"at_ns"` // ns, on one clock for the whole history
+	Kind Kind  `json:"-"`
 	// Member and Incarnation name a process; Incarnation is any number that is another one for each start. Acts may
 	// leave it 0.
-	Member      cluster.MemberID
-	Incarnation uint64
-	Partition   cluster.PartitionID
-	Token       cluster.Token
+	Member      cluster.MemberID    `json:"member"`
+	Incarnation uint64              `json:"-"`
+	Partition   cluster.PartitionID `json:"partition"`
+	Token       cluster.Token       `json:"token"`
 	// Item is what an act did of a finite partition: 1 to Promise.Items; 0 for no item.
-	Item int64
+	Item int64 `json:"item"`
 }
 
 // String is the record on one line.
@@ -217,13 +214,13 @@ func millis(ns int64) string {
 
 // line is what members and the task type witness write: one JSON object on a line.
 type line struct {
-	AtNS      int64               `json:"at_ns"`
-	Event     string              `json:"event"`
-	Member    cluster.MemberID    `json:"member"`
-	Partition cluster.PartitionID `json:"partition"`
-	Token     cluster.Token       `json:"token"`
-	Item      int64               `json:"item"`
+	Record
+	Event string `json:"event"`
 }
+
+// events are the kinds of what they write.
+// read-only: a table.
+var events = map[string]Kind{"join": Joined, "removed": Left, "start": Started, "stop": Stopped, "act": Acted}
 
 // ReadLines reads the lines that processes wrote: joining and finding itself removed, start and stop of runs, acts.
 // Incarnation is that of the process; 0 for a file that several write to. Lines of other events are left out. A last
@@ -240,23 +237,14 @@ func ReadLines(data []byte, incarnation uint64) (records []Record, torn int, err
 		if err := json.Unmarshal(text, &l); err != nil {
 			return nil, 0, fmt.Errorf("line %d of a witness: %w", number, err)
 		}
-		r := Record{At: l.AtNS, Member: l.Member, Incarnation: incarnation, Partition: l.Partition, Token: l.Token,
-			Item: l.Item}
-		switch l.Event {
-		case "join":
-			r.Kind, r.Token = Joined, 0
-		case "removed":
-			r.Kind = Left
-		case "start":
-			r.Kind = Started
-		case "stop":
-			r.Kind = Stopped
-		case "act":
-			r.Kind = Acted
-		default:
+		l.Kind, l.Incarnation = events[l.Event], incarnation
+		switch l.Kind {
+		case 0:
 			continue
+		case Joined:
+			l.Token = 0
 		}
-		records = append(records, r)
+		records = append(records, l.Record)
 	}
 	return records, torn, nil
 }
@@ -264,16 +252,16 @@ func ReadLines(data []byte, incarnation uint64) (records []Record, torn int, err
 // Fence is a resource that refuses smaller tokens, for acts that were only written down: in their order, an act under a
 // smaller token than one before becomes refused. Other records stay as they are.
 func Fence(records []Record) []Record {
-	out := make([]Record, len(records))
+	out := slices.Clone(records)
 	newest := make(map[cluster.PartitionID]cluster.Token)
-	for i, r := range records {
-		if r.Kind == Acted {
-			if r.Token < newest[r.Partition] {
-				r.Kind = Refused
-			}
-			newest[r.Partition] = max(newest[r.Partition], r.Token)
+	for i := range out {
+		switch r := &out[i]; {
+		case r.Kind != Acted:
+		case r.Token < newest[r.Partition]:
+			r.Kind = Refused
+		default:
+			newest[r.Partition] = r.Token
 		}
-		out[i] = r
 	}
 	return out
 }

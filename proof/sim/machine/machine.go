@@ -51,10 +51,8 @@ type Machine struct {
 	Encode func(cluster.Entry) []byte
 	// Stray is a document that is left behind and belongs to nobody, "" for none.
 	Stray func(v *cluster.Value, docs []store.Doc) string
-	// Gap is for how long a partition may have no owner after one failure of this kind; Recovery is for how long after
-	// many. Both are by clocks that are right.
-	Gap      func(Times, Kind) time.Duration
-	Recovery func(Times) time.Duration
+	// Looks, Silence: see Gap. Recovery is for how long a partition may have no owner after many failures.
+	Looks, Silence, Recovery Bound
 	// Leads is the phase of a member that takes itself for the leader, "" for none. Two at the same instant are counted
 	// as a fault.
 	Leads string
@@ -110,13 +108,22 @@ type Times struct {
 	Vanishes  bool          // what a killed process held goes at once
 }
 
-// Gap is the time for looks and calls, and, unless the one that fails says so itself or the kernel does, that of the
-// silence before.
-func (t Times) Gap(k Kind, looks, silence time.Duration) time.Duration {
-	if k == LeaveInOrder || k == Crash && t.Vanishes {
-		return looks
+// Bound is a time as thousandths of the TTL, polls, and round trips.
+type Bound struct{ TTL, Polls, Trips time.Duration }
+
+// Of is how long it is.
+func (b Bound) Of(t Times) time.Duration {
+	return b.TTL*t.TTL/1000 + b.Polls*t.Poll + b.Trips*t.Slowest
+}
+
+// Gap is for how long a partition may have no owner after one failure of this kind, by clocks that are right: the time
+// for looks and calls, and, unless the one that fails says so itself or the kernel does, that of the silence before. A
+// group does not hear of it from the kernel.
+func (m *Machine) Gap(t Times, k Kind) time.Duration {
+	if k == LeaveInOrder || k == Crash && t.Vanishes && !m.Group {
+		return m.Looks.Of(t)
 	}
-	return looks + silence
+	return m.Looks.Of(t) + m.Silence.Of(t)
 }
 
 // Change is what an entry or a document did to the value.
@@ -149,12 +156,6 @@ func Stamped(ev Event, now protocol.Instant) Event {
 	next.Set(was)
 	next.Field(0).SetInt(int64(now))
 	return next.Interface().(Event)
-}
-
-// Owner is the member that a heartbeat below a prefix belongs to.
-func Owner(key, prefix string) cluster.MemberID {
-	id, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), "/")
-	return cluster.MemberID(id)
 }
 
 // StrayHeartbeat is a heartbeat of nobody, "" for none.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	kernel "github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/proof/sim/machine"
 )
 
@@ -205,6 +206,18 @@ func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 		}
 	}
 	return b
+}
+
+// Box appends the parts of an outbox that decide what its writer appends, but not when.
+func (n *Names) Box(b []byte, w cluster.WriterID, o *outbox.Box) []byte {
+	b = n.All(b, n.Seq(w, o.Seq), o.Busy, o.Limit)
+	for _, r := range machine.Into(o).At("refusals").List() {
+		b = n.Any(append(b, 1), r.At("tries").Any())
+	}
+	if o.Pending == nil {
+		return append(b, 0)
+	}
+	return n.Entry(n.All(append(b, 2), o.Pending.Known, o.Pending.Maybe, o.Pending.Acks > 0), o.Pending.Entry)
 }
 
 // Appended appends the answer to an append, and whether it is applied at once.

@@ -3,13 +3,11 @@ package replica
 
 import (
 	"path"
-	"time"
 
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -18,34 +16,20 @@ import (
 // Machine is replica.
 func Machine() *machine.Machine {
 	return &machine.Machine{
-		Name: "replica", Joined: []string{"joined"}, Faults: faults(),
-		Start: start, Step: machine.Steps(step), Call: call, Caller: caller, Watches: watches,
-		Fold: machine.FoldLog, Stray: machine.StrayHeartbeat, Gap: gap, Recovery: recovery,
+		Name: "replica", Joined: []string{"joined"}, Faults: machine.Table("replica"),
+		Start: func(s machine.Start) machine.State { return &State{replica.NewState(s.Params)} },
+		Step:  machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return replica.Step(&s.State, ev) }),
+		Call:  call, Watches: watches, Fold: machine.FoldLog, Stray: machine.StrayHeartbeat,
+		Caller: func(s machine.Start, st machine.Store) machine.Caller {
+			return replica.NewCaller(machine.LogCaller(s, st))
+		},
+		// T(1+ρ) of silence, a poll until the last heartbeat is seen, one until the silence is noticed, one until the
+		// entry is read; and the calls for it.
+		Looks: machine.Bound{Polls: 4, Trips: 8}, Silence: machine.Bound{TTL: 1050},
+		// One silence until the dead are out of the way of those who start under their names, one until those nobody
+		// watched are found, and the back-off of runs that failed.
+		Recovery: machine.Bound{TTL: 3 * 1050, Polls: 40, Trips: 40},
 	}
-}
-
-// faults are what can hit a member of replica, and in which phases.
-func faults() []machine.Fault {
-	joined, whole := []string{"joined"}, []string{machine.Cluster}
-	return machine.Table(machine.Phases{
-		All: []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed",
-			"leaving"},
-		Writes:  []string{"heartbeat", "join", "prepared", "joined", "confirm", "leaving"},
-		Renews:  joined,
-		Looks:   joined,
-		Begins:  []string{"heartbeat", "confirm"},
-		Told:    []string{"prepared", "joined", "leaving"},
-		Lists:   []string{"prepared", "joined"},
-		Leaves:  []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed"},
-		Doubled: []string{"prepared", "joined", "confirm", "leaving"},
-		Runs:    joined,
-		Stops:   []string{"joined", "confirm", "leaving"}, // a removed member has lapsed, and so stopped, before
-		Guarded: []string{"join", "prepared", "joined", "confirm", "leaving"},
-
-		Sessions: whole,
-		Log:      whole,
-		Rewrites: whole,
-	})
 }
 
 // State is a member's.
@@ -60,17 +44,9 @@ func (s *State) Phase() string {
 		"halted"}[s.Is]
 }
 
-func start(s machine.Start) machine.State { return &State{replica.NewState(s.Params)} }
-
-func step(s *State, ev member.Event) []member.Effect { return replica.Step(&s.State, ev) }
-
-func caller(s machine.Start, st machine.Store) machine.Caller {
-	return replica.NewCaller(machine.LogCaller(s, st))
-}
-
 // watches: the successor's heartbeat.
 func watches(s machine.State) ([]string, bool) {
-	key := inside.Get[string](inside.Into(&s.(*State).State), "watching")
+	key := machine.Get[string](machine.Into(&s.(*State).State), "watching")
 	if key == "" {
 		return nil, true
 	}
@@ -82,23 +58,11 @@ func call(e machine.Effect) (machine.Call, bool) {
 	case replica.DropHeartbeat:
 		return machine.Call{}, true
 	case replica.CheckHeartbeat:
-		return machine.Call{Looks: true, Whom: machine.Owner(e.Key, protocol.HeartbeatPrefix)}, true
+		return machine.Look(e.Key, protocol.HeartbeatPrefix), true
 	case replica.ListHeartbeats:
 		return machine.Call{List: true}, true
 	}
 	return machine.Shared(e)
-}
-
-// gap is G4: T(1+ρ) of silence, a poll until the last heartbeat is seen, one until the silence is noticed, one until
-// the entry is read; and the calls for it. Where the kernel tells, or the member itself, there is no silence.
-func gap(t machine.Times, k machine.Kind) time.Duration {
-	return t.Gap(k, 4*t.Poll+8*t.Slowest, t.TTL*1050/1000)
-}
-
-// recovery is G9: one silence until the dead are out of the way of those who start under their names, one until those
-// nobody watched are found, and the back-off of runs that failed.
-func recovery(t machine.Times) time.Duration {
-	return 3*t.TTL*1050/1000 + 40*t.Poll + 40*t.Slowest
 }
 
 // Rules are those of replica's walks.
@@ -181,7 +145,7 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 // requests that wait and what people are told of the store are left out.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
-	in := inside.Into(s)
+	in := machine.Into(s)
 	l := &s.Log
 	b = n.All(b,
 		s.Is, s.At, s.Life, s.Inc, s.Joined, s.Stop, s.Own, s.Pace, s.Behind(), s.Given.ValidUntil, s.Reports,
@@ -194,10 +158,10 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	for _, g := range s.Given.Grants {
 		b = n.All(append(b, 1), g.Partition, g.Token, g.Attempt)
 	}
-	for _, o := range inside.Get[heartbeat.Observations](in, "heartbeats") {
+	for _, o := range machine.Get[heartbeat.Observations](in, "heartbeats") {
 		if n.Known(o.Key) {
 			b = n.Any(append(b, 2), o, "Observation.Before")
 		}
 	}
-	return inside.Box(append(b, 0), n, s.Writer(), &l.Out)
+	return n.Box(append(b, 0), s.Writer(), &l.Out)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/sync"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -19,33 +18,24 @@ import (
 // Machine is sync.
 func Machine() *machine.Machine {
 	return &machine.Machine{
-		Name: "sync", Joined: []string{"joined", "apart"}, Faults: faults(), Group: true,
-		Start: start, Step: machine.Steps(step), Call: call, Caller: caller,
+		Name: "sync", Joined: []string{"joined", "apart"}, Faults: machine.Table("sync"), Group: true,
+		Start: func(s machine.Start) machine.State {
+			s.Longest = min(s.Longest, 2*s.TTL)
+			return &State{sync.NewState(s.Params)}
+		},
+		Step: machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return sync.Step(&s.State, ev) }),
+		Call: call,
+		Caller: func(s machine.Start, st machine.Store) machine.Caller {
+			return sync.NewCaller(machine.LogCaller(s, st))
+		},
 		Watches: func(machine.State) ([]string, bool) { return nil, true },
-		Fold:    fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" }, Gap: gap,
-		Recovery: recovery,
+		Fold:    fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" },
+		// The TTL until the group has removed the silent one, twice where a change of the group waits for it first; half
+		// of it until the others hear of that; a poll until the epoch is announced, and one until it is read.
+		Looks: machine.Bound{TTL: 500, Polls: 4, Trips: 12}, Silence: machine.Bound{TTL: 2000},
+		// Two changes of the group, one after the other, and the back-off of runs that failed.
+		Recovery: machine.Bound{TTL: 5000, Polls: 40, Trips: 40},
 	}
-}
-
-// faults are what can hit a member of sync, and in which phases.
-func faults() []machine.Fault {
-	joined := []string{"joined"}
-	whole := []string{machine.Cluster}
-	return machine.Table(machine.Phases{
-		All:     []string{"reading", "joining", "waiting", "joined", "apart", "removed", "leaving"},
-		Writes:  []string{"joined", "leaving"},
-		Renews:  joined,
-		Told:    []string{"waiting", "joined", "leaving"},
-		Leaves:  []string{"reading", "joining", "waiting", "joined", "apart", "removed"},
-		Doubled: []string{"waiting", "joined", "apart", "leaving"},
-		Runs:    joined,
-		Stops:   []string{"joined", "apart", "leaving"},
-		Guarded: []string{"waiting", "joined"},
-
-		Log:      whole,
-		Rewrites: whole,
-		Group:    whole,
-	})
 }
 
 // State is a member's.
@@ -53,7 +43,7 @@ type State struct{ sync.State }
 
 // Phase is how far a member has come: as one that joins or takes part also with its group.
 func (s *State) Phase() string {
-	fact := inside.Into(&s.State).At("group.need").Number() == needBeat
+	fact := machine.Into(&s.State).At("group.need").Number() == needBeat
 	switch {
 	case s.Is == member.PhaseJoining && !fact:
 		return "joining"
@@ -61,17 +51,6 @@ func (s *State) Phase() string {
 		return "apart"
 	}
 	return [...]string{"reading", "", "", "waiting", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
-}
-
-func start(s machine.Start) machine.State {
-	s.Longest = min(s.Longest, 2*s.TTL)
-	return &State{sync.NewState(s.Params)}
-}
-
-func step(s *State, ev member.Event) []member.Effect { return sync.Step(&s.State, ev) }
-
-func caller(s machine.Start, st machine.Store) machine.Caller {
-	return sync.NewCaller(machine.LogCaller(s, st))
 }
 
 // fold is the truth behind a record.
@@ -98,21 +77,6 @@ func call(e machine.Effect) (machine.Call, bool) {
 		return machine.Call{Renew: true, Group: true}, true
 	}
 	return machine.Shared(e)
-}
-
-// gap is G4: the TTL until the group has removed the silent one, twice where a change of the group waits for it first;
-// an eighth of it until the others hear of that; a poll until the epoch is announced, and one until it is read.
-func gap(t machine.Times, k machine.Kind) time.Duration {
-	d := 4*t.Poll + 12*t.Slowest
-	if k == machine.LeaveInOrder {
-		return d + t.TTL/2
-	}
-	return d + 2*t.TTL + t.TTL/2
-}
-
-// recovery is G9: two changes of the group, one after the other, and the back-off of runs that failed.
-func recovery(t machine.Times) time.Duration {
-	return 5*t.TTL + 40*t.Poll + 40*t.Slowest
 }
 
 // Rules are those of sync's walks.
@@ -181,44 +145,44 @@ func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 // it has what was before what.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
-	in := inside.Into(s)
+	in := machine.Into(s)
 	l, g := &s.Log, in.At("group")
 	b = n.All(b,
 		s.Is, s.Stop, s.Inc, s.Work.Changed, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses,
 		before(of, s.Own.Acked), s.Own.Lapsed(s.At, s.Timing),
-		s.At >= inside.Get[protocol.Instant](g, "next"), s.At < s.Given.ValidUntil, s.Behind(), l.Busy, l.Hint, l.Snap,
+		s.At >= machine.Get[protocol.Instant](g, "next"), s.At < s.Given.ValidUntil, s.Behind(), l.Busy, l.Hint, l.Snap,
 	)
 	for _, path := range [...]string{
 		"told", "group.id", "group.generation", "group.leads", "group.need", "group.busy", "group.begun",
 	} {
 		b = n.Any(b, in.At(path).Any())
 	}
-	if inside.Get[bool](g, "leads") {
-		for _, m := range inside.Get[[]sync.Companion](g, "members") {
+	if machine.Get[bool](g, "leads") {
+		for _, m := range machine.Get[[]sync.Companion](g, "members") {
 			b = n.All(b, m.ID, m.Join.Member, m.Bad)
 		}
 	}
 	for _, a := range s.Given.Grants {
 		b = n.All(b, a.Partition, a.Token, a.Attempt)
 	}
-	return inside.Box(b, n, s.Writer(), &l.Out)
+	return n.Box(b, s.Writer(), &l.Out)
 }
 
 // before tells whether an instant was before the present epoch was applied.
 func before(s machine.State, sent protocol.Instant) bool {
-	return sent < inside.Get[protocol.Instant](inside.Into(&s.(*State).State), "epochAt")
+	return sent < machine.Get[protocol.Instant](machine.Into(&s.(*State).State), "epochAt")
 }
 
 // beat is the heartbeat that a member may send now; nil if another call comes first.
 func beat(of machine.State) machine.Effect {
 	s := &of.(*State).State
-	g := inside.Into(s).At("group")
-	if inside.Get[bool](g, "busy") || s.Is == member.PhaseReading || g.At("need").Number() != needBeat {
+	g := machine.Into(s).At("group")
+	if machine.Get[bool](g, "busy") || s.Is == member.PhaseReading || g.At("need").Number() != needBeat {
 		return nil
 	}
 	return sync.Beat{
-		Seat:    store.Seat{ID: inside.Get[string](g, "id"), Generation: inside.Get[uint64](g, "generation")},
-		Session: cmp.Or(inside.Get[time.Duration](g, "ttl"), s.Pace.TTL(s.Timing)),
+		Seat:    store.Seat{ID: machine.Get[string](g, "id"), Generation: machine.Get[uint64](g, "generation")},
+		Session: cmp.Or(machine.Get[time.Duration](g, "ttl"), s.Pace.TTL(s.Timing)),
 	}
 }
 

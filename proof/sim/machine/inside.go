@@ -1,4 +1,4 @@
-package inside
+package machine
 
 import (
 	"reflect"
@@ -6,35 +6,41 @@ import (
 	"sync"
 )
 
-// State is that of a member, or a part of one, with what its package keeps to itself. The keys of a walk are made of
+// What decides a member's future is the business of its package, and nobody calls for it but a walk. So the packages of
+// the protocols say nothing of keys: a key names the fields that it is made of by their paths.
+//
+// A path that leads nowhere, or to something of another type, panics: a field that was renamed is not left out in
+// silence. A field that is new is in no key: who adds one to a state looks at the key of its protocol.
+
+// Inside is the state of a member, or a part of one, with what its package keeps to itself. The keys of a walk are made of
 // that, and nothing else looks at it.
-type State struct{ v reflect.Value }
+type Inside struct{ v reflect.Value }
 
 // Into looks into what a pointer points to.
-func Into(p any) State { return State{reflect.ValueOf(p).Elem()} }
+func Into(p any) Inside { return Inside{reflect.ValueOf(p).Elem()} }
 
 // At is a field by its path, as in "look.board.View". One that is not there any more is a fault of who asks.
-func (i State) At(path string) State { return State{i.v.FieldByIndex(place(i.v.Type(), path))} }
+func (i Inside) At(path string) Inside { return Inside{i.v.FieldByIndex(place(i.v.Type(), path))} }
 
 // Any is what is there.
-func (i State) Any() any {
+func (i Inside) Any() any {
 	return reflect.NewAt(i.v.Type(), i.v.Addr().UnsafePointer()).Elem().Interface()
 }
 
 // Number is what a number says, whatever its type.
-func (i State) Number() uint64 { return i.v.Uint() }
+func (i Inside) Number() uint64 { return i.v.Uint() }
 
 // List are the elements of a list.
-func (i State) List() []State {
-	out := make([]State, i.v.Len())
+func (i Inside) List() []Inside {
+	out := make([]Inside, i.v.Len())
 	for at := range out {
-		out[at] = State{i.v.Index(at)}
+		out[at] = Inside{i.v.Index(at)}
 	}
 	return out
 }
 
 // Each calls do with what is in a sorted map, in order.
-func (i State) Each(do func(key string, value any)) {
+func (i Inside) Each(do func(key string, value any)) {
 	each := reflect.NewAt(i.v.Type(), i.v.Addr().UnsafePointer()).MethodByName("Each")
 	yield := func(in []reflect.Value) []reflect.Value {
 		do(in[0].String(), in[1].Interface())
@@ -44,13 +50,13 @@ func (i State) Each(do func(key string, value any)) {
 }
 
 // Get is a field of a type that is known.
-func Get[T any](i State, path string) T { return *Ref[T](i, path) }
+func Get[T any](i Inside, path string) T { return *Ref[T](i, path) }
 
 // Ref points to it.
-func Ref[T any](i State, path string) *T {
+func Ref[T any](i Inside, path string) *T {
 	f := i.At(path).v
 	if f.Type() != reflect.TypeFor[T]() {
-		panic("inside: " + path + " is a " + f.Type().String())
+		panic("machine: " + path + " is a " + f.Type().String())
 	}
 	return (*T)(f.Addr().UnsafePointer())
 }
@@ -73,7 +79,7 @@ func place(of reflect.Type, path string) []int {
 	for name := range strings.SplitSeq(path, ".") {
 		f, ok := t.FieldByName(name)
 		if !ok {
-			panic("inside: no " + name + " in " + t.String())
+			panic("machine: no " + name + " in " + t.String())
 		}
 		at, t = append(at, f.Index...), f.Type
 	}
