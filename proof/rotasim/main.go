@@ -51,14 +51,12 @@ type options struct {
 	first    uint64
 	seeds    uint64
 	hours    float64
-	rate     int64
 	workers  int
 	again    uint64
 	replay   string
 	budget   time.Duration
 	allPairs bool
 	stop     bool
-	whole    bool
 	json     bool
 }
 
@@ -85,14 +83,12 @@ func seedsCommand() *cobra.Command {
 	f.Uint64Var(&o.first, "first", 0, "the first seed")
 	f.Uint64Var(&o.seeds, "seeds", 200, "how many seeds at least: fewer are a failure")
 	f.Float64Var(&o.hours, "hours", 1, "virtual hours under faults per seed")
-	f.Int64Var(&o.rate, "rate", 0, "faults per virtual hour that a seed's script aims at (default 700)")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "seeds at once")
 	f.Uint64Var(&o.again, "again", 100, "run every so many-th seed twice and compare the digests; 0 for none")
 	f.DurationVar(&o.budget, "budget", 0,
 		"go on with further seeds until this time is over; it never leaves out one of --seeds")
 	f.StringVar(&o.replay, "replay", "",
 		"SEED[:EVENT]: print one run up to an event; a run that breaks a promise is shortened first")
-	f.BoolVar(&o.whole, "whole", false, "with --replay: print all that events and effects say")
 	f.BoolVar(&o.allPairs, "all-pairs", false, "fail when a fault never happened in a phase in which it can")
 	f.BoolVar(&o.stop, "stop", false, "begin no further seeds after a violation")
 	f.BoolVar(&o.json, "json", false, "one JSON object on the last line")
@@ -100,8 +96,7 @@ func seedsCommand() *cobra.Command {
 }
 
 func (o options) config(seed uint64) sim.Config {
-	return sim.Config{Machine: o.machine, Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour)),
-		Rate: o.rate, Whole: o.whole}
+	return sim.Config{Machine: o.machine, Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour))}
 }
 
 // run runs the seeds and prints what they showed.
@@ -110,7 +105,8 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := newTotals(o.machine, o.first, o.seeds)
+	t := &totals{machine: o.machine, first: o.first, least: o.seeds,
+		sum: sim.Result{Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}}
 	seeds := make(chan uint64)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -154,19 +150,17 @@ func (o options) feed(ctx context.Context, seeds chan<- uint64, began time.Time)
 
 // replay prints one run.
 func replay(out io.Writer, o options) error {
-	text, event, _ := strings.Cut(o.replay, ":")
+	text, event, upTo := strings.Cut(o.replay, ":")
 	seed, err := strconv.ParseUint(text, 10, 64)
+	c := o.config(seed)
+	if upTo && err == nil {
+		c.TraceTo, err = strconv.ParseUint(event, 10, 64)
+	}
 	if err != nil {
 		return fmt.Errorf("replay %q: want SEED or SEED:EVENT", o.replay)
 	}
-	c := o.config(seed)
-	if event != "" {
-		if c.TraceTo, err = strconv.ParseUint(event, 10, 64); err != nil {
-			return fmt.Errorf("replay %q: want SEED or SEED:EVENT", o.replay)
-		}
-	}
 	w := bufio.NewWriter(out)
-	broken := show(w, c, o.json, event == "")
+	broken := show(w, c, !upTo)
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print the trace: %w", err)
 	}
@@ -177,7 +171,7 @@ func replay(out io.Writer, o options) error {
 }
 
 // show prints the trace of a run, of its shortest form if shorten is set, and reports whether a promise was broken.
-func show(w io.Writer, c sim.Config, asJSON, shorten bool) bool {
+func show(w io.Writer, c sim.Config, shorten bool) bool {
 	if shorten {
 		if short, r := sim.Shrink(c, 300); r.Violation != nil {
 			fmt.Fprintf(w, "%s\nshortened to %d faults:\n", r.Violation, len(short.Script))
@@ -191,14 +185,6 @@ func show(w io.Writer, c sim.Config, asJSON, shorten bool) bool {
 	r := sim.Run(c)
 	if r.Violation != nil {
 		fmt.Fprintln(w, "VIOLATION", r.Violation)
-	}
-	if asJSON {
-		printJSON(w, struct {
-			Seed      uint64 `json:"seed"`
-			Events    uint64 `json:"events"`
-			Digest    string `json:"digest"`
-			Violation string `json:"violation,omitempty"`
-		}{r.Seed, r.Events, digestText(r.Digest), violationText(r)})
 	}
 	return r.Violation != nil
 }

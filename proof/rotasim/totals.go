@@ -14,49 +14,37 @@ import (
 
 // totals add up what seeds showed. What they print does not depend on the order in which seeds ended.
 type totals struct {
-	machine    *machine.Machine
-	first      uint64
-	least      uint64 // how many seeds from the first must be run
-	seeds      uint64
-	virtual    time.Duration
-	wall       time.Duration
-	events     uint64
-	entries    uint64
-	moves      int64
-	faults     map[machine.Kind]int
-	pairs      map[machine.Pair]int
-	gap        sim.Result // whose gap is nearest to its bound
-	recovery   sim.Result
-	overlap    time.Duration
-	refused    uint64
-	slowest    time.Duration
-	slowSeed   uint64
-	digest     uint64   // of the seeds that must be run, whatever others the budget allowed
-	differ     []uint64 // seeds that did not repeat
-	violations []*sim.Violation
-}
-
-func newTotals(m *machine.Machine, first, least uint64) *totals {
-	return &totals{machine: m, first: first, least: least, faults: map[machine.Kind]int{},
-		pairs: map[machine.Pair]int{}}
+	machine  *machine.Machine
+	first    uint64
+	least    uint64 // how many seeds from the first must be run
+	seeds    uint64
+	wall     time.Duration
+	sum      sim.Result // of all; the overlap is the longest
+	gap      sim.Result // whose gap is nearest to its bound
+	recovery sim.Result
+	slowest  time.Duration
+	slowSeed uint64
+	digest   uint64   // of the seeds that must be run, whatever others the budget allowed
+	differ   []uint64 // seeds that did not repeat
+	broken   []string // promises
 }
 
 func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	t.seeds++
-	t.virtual += r.Duration
-	t.events += r.Events
-	t.entries += r.Entries
-	t.moves += r.Moves
-	t.refused += r.Refused
-	t.overlap = max(t.overlap, r.Overlap)
+	t.sum.Duration += r.Duration
+	t.sum.Events += r.Events
+	t.sum.Entries += r.Entries
+	t.sum.Moves += r.Moves
+	t.sum.Refused += r.Refused
+	t.sum.Overlap = max(t.sum.Overlap, r.Overlap)
 	if r.Seed-t.first < t.least {
 		t.digest += (r.Digest ^ r.Seed) * 0x9E3779B97F4A7C15
 	}
 	for k, n := range r.Faults {
-		t.faults[k] += n
+		t.sum.Faults[k] += n
 	}
 	for p, n := range r.Pairs {
-		t.pairs[p] += n
+		t.sum.Pairs[p] += n
 	}
 	if r.Gap.Nearer(t.gap.Gap) {
 		t.gap = r
@@ -71,14 +59,14 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 		t.differ = append(t.differ, r.Seed)
 	}
 	if r.Violation != nil {
-		t.violations = append(t.violations, r.Violation)
+		t.broken = append(t.broken, r.Violation.Error())
 	}
 }
 
 func (t *totals) unreached() []string {
 	out := []string{}
 	for _, p := range t.machine.Pairs() {
-		if t.pairs[p] == 0 {
+		if t.sum.Pairs[p] == 0 {
 			out = append(out, fmt.Sprintf("%s in %s", p.Kind, p.Phase))
 		}
 	}
@@ -89,7 +77,7 @@ func (t *totals) unreached() []string {
 // asked for, one is missing.
 func (t *totals) failure(allPairs bool) error {
 	switch missing := len(t.unreached()); {
-	case len(t.violations) > 0:
+	case len(t.broken) > 0:
 		return errBroken
 	case len(t.differ) > 0:
 		return errors.New("a seed gave another digest the second time")
@@ -101,73 +89,41 @@ func (t *totals) failure(allPairs bool) error {
 	return nil
 }
 
-func (t *totals) faultCount() int {
-	n := 0
-	for _, c := range t.faults {
-		n += c
-	}
-	return n
-}
-
 func (t *totals) print(out io.Writer, asJSON bool) {
-	fmt.Fprintf(out, "%d seeds, %.1f cluster-hours in %s (%.1f per second), %d events, %d entries, %d moves\n",
-		t.seeds, t.virtual.Hours(), t.wall.Round(time.Millisecond), t.virtual.Hours()/t.wall.Seconds(), t.events,
-		t.entries, t.moves)
-	fmt.Fprintf(out, "%d faults of %d kinds:\n", t.faultCount(), len(t.faults))
-	for _, k := range slices.Sorted(maps.Keys(t.faults)) {
-		fmt.Fprintf(out, "  %-16s %8d\n", k, t.faults[k])
+	s, faults := &t.sum, 0
+	for _, n := range s.Faults {
+		faults += n
 	}
-	unreached := t.unreached()
-	fmt.Fprintf(out, "%d of %d pairs of fault and phase reached", len(t.machine.Pairs())-len(unreached),
-		len(t.machine.Pairs()))
+	fmt.Fprintf(out, "%d seeds, %.1f cluster-hours in %s (%.1f per second), %d events, %d entries, %d moves\n",
+		t.seeds, s.Duration.Hours(), t.wall.Round(time.Millisecond), s.Duration.Hours()/t.wall.Seconds(), s.Events,
+		s.Entries, s.Moves)
+	fmt.Fprintf(out, "%d faults of %d kinds:\n", faults, len(s.Faults))
+	for _, k := range slices.Sorted(maps.Keys(s.Faults)) {
+		fmt.Fprintf(out, "  %-16s %8d\n", k, s.Faults[k])
+	}
+	pairs, unreached := len(t.machine.Pairs()), t.unreached()
+	fmt.Fprintf(out, "%d of %d pairs of fault and phase reached", pairs-len(unreached), pairs)
 	for _, u := range unreached {
 		fmt.Fprintf(out, "\n  never: %s", u)
 	}
 	fmt.Fprintf(out, "\nnearest to its bound: without an owner for %s (seed %d, TTL %s, %s), recovered after %s (seed %d)\n",
 		t.gap.Gap, t.gap.Seed, t.gap.TTL, t.gap.Mode, t.recovery.Recovery, t.recovery.Seed)
 	fmt.Fprintf(out, "longest excused overlap %s (the former owner was suspended or ignored its cancel), %d effects refused by their token\n",
-		t.overlap.Round(time.Millisecond), t.refused)
-	fmt.Fprintf(out, "slowest seed %d: %s; digest %s\n", t.slowSeed, t.slowest.Round(time.Millisecond),
-		digestText(t.digest))
+		s.Overlap.Round(time.Millisecond), s.Refused)
+	digest := fmt.Sprintf("%016x", t.digest)
+	fmt.Fprintf(out, "slowest seed %d: %s; digest %s\n", t.slowSeed, t.slowest.Round(time.Millisecond), digest)
 	if len(t.differ) > 0 {
 		fmt.Fprintf(out, "NOT REPEATED: seeds %v gave another digest the second time\n", t.differ)
 	}
-	fmt.Fprintf(out, "%d violations\n", len(t.violations))
+	fmt.Fprintf(out, "%d violations\n", len(t.broken))
 	if asJSON {
-		t.printJSON(out, unreached)
+		slices.Sort(t.broken)
+		printJSON(out, map[string]any{
+			"protocol": t.machine.Name, "least_seeds": t.least, "seeds": t.seeds, "cluster_hours": s.Duration.Hours(),
+			"events": s.Events, "faults": faults, "fault_kinds": len(s.Faults), "unreached": unreached,
+			"violations": append([]string{}, t.broken...), "longest_gap_ms": t.gap.Gap.Took.Milliseconds(),
+			"gap_bound_ms": t.gap.Gap.Bound.Milliseconds(), "longest_overlap_ms": s.Overlap.Milliseconds(),
+			"digest": digest,
+		})
 	}
-}
-
-func (t *totals) printJSON(out io.Writer, unreached []string) {
-	violations := []string{}
-	for _, v := range t.violations {
-		violations = append(violations, v.Error())
-	}
-	slices.Sort(violations)
-	printJSON(out, struct {
-		Protocol         string   `json:"protocol"`
-		LeastSeeds       uint64   `json:"least_seeds"`
-		Seeds            uint64   `json:"seeds"`
-		ClusterHours     float64  `json:"cluster_hours"`
-		Events           uint64   `json:"events"`
-		Faults           int      `json:"faults"`
-		FaultKinds       int      `json:"fault_kinds"`
-		Unreached        []string `json:"unreached"`
-		Violations       []string `json:"violations"`
-		LongestGapMS     int64    `json:"longest_gap_ms"`
-		GapBoundMS       int64    `json:"gap_bound_ms"`
-		LongestOverlapMS int64    `json:"longest_overlap_ms"`
-		Digest           string   `json:"digest"`
-	}{t.machine.Name, t.least, t.seeds, t.virtual.Hours(), t.events, t.faultCount(), len(t.faults), unreached,
-		violations,
-		t.gap.Gap.Took.Milliseconds(), t.gap.Gap.Bound.Milliseconds(), t.overlap.Milliseconds(), digestText(t.digest)})
-}
-
-func digestText(d uint64) string { return fmt.Sprintf("%016x", d) }
-
-func violationText(r sim.Result) string {
-	if r.Violation == nil {
-		return ""
-	}
-	return r.Violation.Error()
 }

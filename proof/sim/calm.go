@@ -46,7 +46,7 @@ func (w *world) shared() {
 			break
 		}
 	}
-	w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved()))
+	w.oracle.violate("G8", "%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved())
 }
 
 // changesInPeace bounds the changes after the last fault: a write that was late for minutes may still change the
@@ -132,8 +132,7 @@ func (w *world) drained() {
 		done = w.until(w.now+int64(bound), empty)
 	}
 	if !done {
-		w.oracle.violate("G5", fmt.Sprintf("%s after %s was drained: %s %s", bound, p.name, w.left(p.name),
-			w.unserved()))
+		w.oracle.violate("G5", "%s after %s was drained: %s %s", bound, p.name, w.left(p.name), w.unserved())
 		return
 	}
 	c.drains = ""
@@ -187,13 +186,12 @@ func (w *world) tidied() {
 		return
 	}
 	if key := stray(); key != "" {
-		w.oracle.violate("G9", fmt.Sprintf("%s is left over: it belongs to nobody", key))
+		w.oracle.violate("G9", "%s is left over: it belongs to nobody", key)
 	}
 	if why := w.client.unanswered(w.recoveryBound()); why != "" {
-		w.oracle.violate("G5", why)
+		w.oracle.violate("G5", "%s", why)
 	}
 	if n := w.oracle.ref.Applied() - w.saved; n > 10*w.plan.snap {
-		w.oracle.violate("G9", fmt.Sprintf("nobody has written a snapshot in %d entries, every %d are promised", n,
-			w.plan.snap))
+		w.oracle.violate("G9", "nobody has written a snapshot in %d entries, every %d are promised", n, w.plan.snap)
 	}
 }

@@ -173,7 +173,7 @@ func (c *client) applied(e cluster.Entry, done cluster.Applied) {
 func (c *client) reply(e member.Reply) {
 	q, ok := c.asked[e.ID]
 	if !ok {
-		c.w.oracle.violate("G5", fmt.Sprintf("request %d was answered twice", e.ID))
+		c.w.oracle.violate("G5", "request %d was answered twice", e.ID)
 		return
 	}
 	delete(c.asked, e.ID)
@@ -182,8 +182,7 @@ func (c *client) reply(e member.Reply) {
 	}
 	right := slices.ContainsFunc(q.truth, func(r []cluster.Result) bool { return slices.Equal(r, e.Results) })
 	if len(e.Results) > 0 && !right && !c.w.oracle.doomed {
-		c.w.oracle.violate("G5", fmt.Sprintf("request %d (%s) was answered %v, the log says %v", e.ID, q.what,
-			e.Results, q.truth))
+		c.w.oracle.violate("G5", "request %d (%s) was answered %v, the log says %v", e.ID, q.what, e.Results, q.truth)
 	}
 }
 

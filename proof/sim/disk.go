@@ -37,10 +37,6 @@ type owner struct {
 	by      *process // its writer, if it is of no session
 }
 
-func newDisk(w *world) *disk {
-	return &disk{w: w, tombs: map[string]*process{}, room: newRoom(w)}
-}
-
 func (d *disk) append(data []byte) uint64 {
 	d.head++
 	if d.w.plan.sparse {

@@ -25,12 +25,6 @@ type handle struct {
 
 var _ machine.Store = (*handle)(nil)
 
-func newHandle(d *disk, p *process) *handle {
-	h := &handle{d: d, p: p}
-	h.Side = h
-	return h
-}
-
 // change makes one change under the call's fate, which is used up by it.
 func (h *handle) change(do func() error) error {
 	f := h.fate
@@ -168,10 +162,6 @@ type room struct {
 	turns uint64 // so far: a deadline that was set in an earlier one is void
 	// forgotten is how often the group began again, with small generations.
 	forgotten uint64
-}
-
-func newRoom(w *world) *room {
-	return &room{w: w, group: memory.NewGroup(0), waits: map[uint64]func(memory.GroupAnswer){}}
 }
 
 // step feeds one request, or none.

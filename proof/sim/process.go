@@ -101,7 +101,8 @@ func (w *world) start(name cluster.MemberID) {
 		s.Guard = p.guard
 	}
 	p.state = w.machine.Start(s)
-	p.handle = newHandle(w.disk, p)
+	p.handle = &handle{d: w.disk, p: p}
+	p.handle.Side = p.handle
 	p.caller = w.machine.Caller(s, p.handle)
 	types := make([]supervisor.StepType, len(typeNames))
 	for i, n := range typeNames {

@@ -223,17 +223,14 @@ func (w *world) foreign(r chance) {
 	}
 	for m := range ref.Members() {
 		if r.oneIn(2) {
-			commands = append(commands, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation + 1,
-				Reason: "stale"},
-				cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation - 1, By: m.ID,
-					ByIncarnation: m.Incarnation},
-				cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation - 1})
+			i := m.Incarnation
+			commands = append(commands, cluster.LeaveCluster{Member: m.ID, Incarnation: i + 1, Reason: "stale"},
+				cluster.AcceptJoin{Member: m.ID, Incarnation: i - 1, By: m.ID, ByIncarnation: i},
+				cluster.AbortJoin{Member: m.ID, Incarnation: i - 1})
 		}
 	}
 	commands = append(commands, cluster.KillJob{Job: "nobody-knows-it"})
-	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), BaseIndex: ref.Index(), BaseChain: ref.Chain(),
-		Commands: commands}
-	w.disk.write(e)
+	w.disk.write(w.forged("foreign", uint64(r.between(1, 5)), commands...))
 	w.impostor(r)
 	if w.machine.Has(machine.TailLost) { // leader is not yet proved under other histories
 		w.poison()
@@ -245,12 +242,17 @@ func (w *world) foreign(r chance) {
 func (w *world) poison() {
 	ref := w.oracle.ref
 	for j := range ref.Jobs() {
-		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(),
-			BaseChain: ref.Chain() + 1,
-			Commands:  []cluster.Command{cluster.KillJob{Job: j.ID}}}
+		e := w.forged(poisoner, uint64(ref.Index())+1, cluster.KillJob{Job: j.ID})
+		e.BaseChain++
 		w.disk.write(e)
 		return
 	}
+}
+
+// forged is an entry that no member has written, by somebody who has read the whole log.
+func (w *world) forged(by cluster.WriterID, seq uint64, commands ...cluster.Command) cluster.Entry {
+	ref := &w.oracle.ref
+	return cluster.Entry{Writer: by, Seq: seq, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
 }
 
 // poisoner writes what must be refused.
@@ -305,9 +307,7 @@ func (w *world) impostor(r chance) {
 		}
 		c = a
 	}
-	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
-		Commands: []cluster.Command{c}}
-	w.disk.write(e)
+	w.disk.write(w.forged("impostor", uint64(ref.Index())+1, c))
 }
 
 // announce lets a member end for a restart: in its place an operator's tool writes that its grants are to be held.

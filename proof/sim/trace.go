@@ -13,12 +13,12 @@ import (
 func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
 	out := make([]string, len(fx))
 	for i, e := range fx {
-		out[i] = w.describe(e)
+		out[i] = machine.Short(e)
 	}
 	v := p.state.Value()
 	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.events,
 		time.Duration(w.now).Round(time.Microsecond), p.label(), p.state.Phase(),
-		v.Index(), v.Digest(), w.describe(ev), strings.Join(out, ", "))
+		v.Index(), v.Digest(), machine.Short(ev), strings.Join(out, ", "))
 }
 
 func (p *process) label() string { return fmt.Sprintf("%s#%d", p.name, p.id) }
@@ -26,18 +26,14 @@ func (p *process) label() string { return fmt.Sprintf("%s#%d", p.name, p.id) }
 // note writes a line about what is not a step.
 func (w *world) note(format string, args ...any) {
 	fmt.Fprintf(w.digest, "\n%d "+format, append([]any{w.now}, args...)...)
-	if w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo) {
+	if w.traces() {
 		fmt.Fprintf(w.conf.Trace, "%7s %12s %s\n", "", time.Duration(w.now).Round(time.Microsecond),
 			fmt.Sprintf(format, args...))
 	}
 }
 
-// describe is what there is to an event or an effect, or how that begins.
-func (w *world) describe(x any) string {
-	if w.conf.Whole {
-		return string(machine.AppendText(nil, x))
-	}
-	return machine.Short(x)
+func (w *world) traces() bool {
+	return w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo)
 }
 
 // Result is what a run showed.
@@ -88,11 +84,6 @@ type Violation struct {
 func (v *Violation) Error() string {
 	return fmt.Sprintf("%s broken in seed %d at event %d (%s): %s", v.Promise, v.Seed, v.Event, time.Duration(v.At),
 		v.What)
-}
-
-func newResult(w *world) Result {
-	return Result{Seed: w.conf.Seed, TTL: w.plan.ttl, Mode: w.plan.mode,
-		Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}
 }
 
 func (w *world) finish() Result {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"container/heap"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -13,6 +14,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // Config of one run. Equal configs give equal runs.
@@ -20,17 +23,14 @@ type Config struct {
 	Machine  *machine.Machine
 	Seed     uint64
 	Duration time.Duration // of virtual time under faults; default 1 h
-	Rate     int64         // faults per hour that the script aims at; default 700
 	Script   []Fault       // instead of the one that the seed draws; with Scripted
 	Scripted bool
 	// Drift is how wrong the rates of clocks may be, in thousandths; default 50, the bound that members count on.
 	// Beyond it owners may overlap: a run with more shows that the simulator would notice.
 	Drift int64
-	// Trace gets one line per event up to event TraceTo (0: all). With Whole a line has all that an event and its
-	// effects say, as the digest does.
+	// Trace gets one line per event up to event TraceTo (0: all).
 	Trace   io.Writer
 	TraceTo uint64
-	Whole   bool
 }
 
 // world is one run.
@@ -68,9 +68,20 @@ func Run(c Config) Result {
 	if c.Scripted {
 		w.plan.script = c.Script
 	}
-	w.result = newResult(w)
-	w.disk, w.oracle, w.client = newDisk(w), newOracle(w), newClient(w)
-	w.begin()
+	w.result = Result{Seed: c.Seed, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Kind]int{},
+		Pairs: map[machine.Pair]int{}}
+	w.disk = &disk{w: w, tombs: map[string]*process{},
+		room: &room{w: w, group: memory.NewGroup(0), waits: map[uint64]func(memory.GroupAnswer){}}}
+	w.oracle, w.client = newOracle(w), newClient(w)
+	for i := range w.plan.members {
+		w.after(w.chance.between(0, int64(10*time.Second)),
+			func() { w.start(cluster.MemberID(fmt.Sprintf("m%02d", i))) })
+	}
+	for _, f := range w.plan.script {
+		w.after(f.At, func() { w.strike(f) })
+	}
+	w.client.insist()
+	w.remember()
 	w.pass(c.Duration)
 	switch {
 	case w.broken():
@@ -84,21 +95,8 @@ func Run(c Config) Result {
 
 func withDefaults(c Config) Config {
 	c.Duration = cmp.Or(c.Duration, time.Hour)
-	c.Rate = cmp.Or(c.Rate, 700)
 	c.Drift = cmp.Or(c.Drift, 50)
 	return c
-}
-
-func (w *world) begin() {
-	for i := range w.plan.members {
-		w.after(w.chance.between(0, int64(10*time.Second)),
-			func() { w.start(cluster.MemberID(fmt.Sprintf("m%02d", i))) })
-	}
-	for _, f := range w.plan.script {
-		w.after(f.At, func() { w.strike(f) })
-	}
-	w.client.insist()
-	w.remember()
 }
 
 // remember keeps what there is, so that it can be shown when it is old.
@@ -109,7 +107,7 @@ func (w *world) remember() {
 
 func (w *world) after(d int64, do func()) {
 	w.seq++
-	w.queue.add(happening{at: w.now + max(0, d), tie: w.chance.Uint64(), seq: w.seq, do: do})
+	heap.Push(&w.queue, happening{at: w.now + max(0, d), tie: w.chance.Uint64(), seq: w.seq, do: do})
 }
 
 // until lets things happen until an instant, until enough, or until a promise is broken; it tells whether it was
@@ -122,7 +120,7 @@ func (w *world) until(t int64, enough func() bool) bool {
 		if w.queue[0].at > t {
 			break
 		}
-		h := w.queue.next()
+		h := heap.Pop(&w.queue).(happening)
 		w.now = h.at
 		h.do()
 	}
@@ -146,7 +144,7 @@ func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
 		w.text = append(machine.AppendText(w.text, e), ", "...)
 	}
 	w.digest.Write(w.text) // never fails
-	if w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo) {
+	if w.traces() {
 		w.trace(p, ev, fx)
 	}
 }
@@ -210,9 +208,6 @@ func (w *world) processes(suits func(*process) bool) []*process {
 
 func alive(*process) bool { return true }
 
-// twins tells whether another process has, or had a while ago, the same name.
-func (w *world) twins(p *process) bool { return w.names[p.name] > 1 }
-
 // died starts a process again after a while, under its name or another one.
 func (w *world) died(p *process) {
 	w.procs = slices.DeleteFunc(w.procs, func(o *process) bool { return o == p })
@@ -241,4 +236,51 @@ func (w *world) died(p *process) {
 func (w *world) count(k machine.Kind, phase string) {
 	w.result.Faults[k]++
 	w.result.Pairs[machine.Pair{Kind: k, Phase: phase}]++
+}
+
+// happening is something that is due at an instant of true time.
+type happening struct {
+	at  int64
+	tie uint64 // drawn by the world: the order of what is due at the same instant is explored, not fixed
+	seq uint64
+	do  func()
+}
+
+// queue is a heap of what is due. No two are equal: any heap yields them in the same order.
+type queue []happening
+
+func (q queue) Len() int      { return len(q) }
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(happening)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	h := (*q)[last]
+	*q = slices.Delete(*q, last, last+1) // what it holds is let go
+	return h
+}
+
+// Less orders by instant, then by chance.
+func (q queue) Less(i, j int) bool {
+	a, b := &q[i], &q[j]
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie), cmp.Compare(a.seq, b.seq)) < 0
+}
+
+// clock is the suspend-aware clock of one machine: it starts anywhere and its rate is wrong by some thousandths.
+type clock struct {
+	base  int64 // true time of the last change of rate
+	local int64 // what it showed then
+	rate  int64 // thousandths that it is too fast
+}
+
+func (c *clock) at(trueTime int64) protocol.Instant {
+	return protocol.Instant(c.local + (trueTime-c.base)*(1000+c.rate)/1000)
+}
+
+// when is the first true time at which the clock shows at least t.
+func (c *clock) when(t protocol.Instant) int64 {
+	return c.base + ((int64(t)-c.local)*1000+999+c.rate)/(1000+c.rate)
+}
+
+func (c *clock) setRate(trueTime, rate int64) {
+	c.local, c.base, c.rate = int64(c.at(trueTime)), trueTime, rate
 }

@@ -21,12 +21,14 @@ import (
 // Broken tells which contract an entry broke that took before to after; "" for none.
 func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied) string {
 	c := change{before, after, e, done}
-	if l, led := before.Leader(); led && (l.Writer != e.Writer || leads(e)) && refused(done) &&
-		before.Digest() == after.Digest() {
-		return "" // it is not of the leader, or of a term that has begun, and did nothing
-	}
-	if l, led := before.Leader(); led && l.Writer != e.Writer && !leads(e) {
-		return fmt.Sprintf("it counts, though %s wrote it and %s leads", e.Writer, l.Writer)
+	if l, led := before.Leader(); led && (l.Writer != e.Writer || leads(e)) {
+		counts := slices.ContainsFunc(done.Results, func(r cluster.Result) bool { return r.Accepted })
+		switch {
+		case !counts && before.Digest() == after.Digest():
+			return "" // it is not of the leader, or of a term that has begun, and did nothing
+		case !leads(e):
+			return fmt.Sprintf("it counts, though %s wrote it and %s leads", e.Writer, l.Writer)
+		}
 	}
 	if repeated := e.Seq <= before.Wrote(e.Writer); repeated || done.Duplicate {
 		return c.duplicate(repeated)
@@ -50,17 +52,11 @@ type change struct {
 }
 
 // leads tells whether an entry begins a term.
-func leads(e cluster.Entry) bool {
-	if len(e.Commands) == 0 {
-		return false
+func leads(e cluster.Entry) (ok bool) {
+	if len(e.Commands) > 0 {
+		_, ok = e.Commands[0].(cluster.Lead)
 	}
-	_, ok := e.Commands[0].(cluster.Lead)
 	return ok
-}
-
-// refused tells whether nothing of an entry was accepted.
-func refused(done cluster.Applied) bool {
-	return !slices.ContainsFunc(done.Results, func(r cluster.Result) bool { return r.Accepted })
 }
 
 // duplicate: an entry that is in the log twice is applied once.
@@ -217,12 +213,11 @@ func sibling(id cluster.PartitionID, key string) cluster.PartitionID {
 
 // ring: whenever somebody could be joined, somebody is.
 func (c *change) ring() string {
-	there := false
+	_, ok := c.after.FirstJoined()
 	for m := range c.after.Members() {
-		there = there || m.State != cluster.MemberHeld
-	}
-	if _, ok := c.after.FirstJoined(); there && !ok {
-		return "there are members, and nobody is joined"
+		if m.State != cluster.MemberHeld && !ok {
+			return "there are members, and nobody is joined"
+		}
 	}
 	return ""
 }
@@ -262,21 +257,17 @@ func (c *change) spoken(id cluster.PartitionID) bool {
 	if t, ok := taskOf(c.before, id); !ok || t.Handover == cluster.HandoverFast {
 		return true
 	}
-	for _, command := range c.entry.Commands {
-		var of cluster.PartitionID
+	return slices.ContainsFunc(c.entry.Commands, func(command cluster.Command) bool {
 		switch d := command.(type) {
 		case cluster.Started:
-			of = d.Partition
+			return d.Partition == id
 		case cluster.Stopped:
-			of = d.Partition
+			return d.Partition == id
 		case cluster.FinishPartition:
-			of = d.Partition
+			return d.Partition == id
 		case cluster.KillJob, cluster.UpdateJob, cluster.SubmitJob:
 			return true
 		}
-		if of == id {
-			return true
-		}
-	}
-	return false
+		return false
+	})
 }

@@ -49,8 +49,7 @@ func (c *change) work() string {
 	}
 	for p := range c.after.Partitions() {
 		was, _ := c.before.Partition(p.ID)
-		if why := cmp.Or(c.order(was, p), c.placed(was, p), c.stayed(was, p), c.room(p),
-			c.settled(was, p)); why != "" {
+		if why := cmp.Or(c.order(was, p), c.placed(was, p), c.stayed(was, p), c.room(p), c.settled(was, p)); why != "" {
 			return fmt.Sprintf("%s %s", p.ID, why)
 		}
 	}
@@ -126,7 +125,7 @@ func (c *change) room(p cluster.Partition) string {
 	}
 	job, task, _ := p.ID.Split()
 	j, _ := c.after.Job(job)
-	t, ok := j.Task(task)
+	t, ok := taskOf(c.after, p.ID)
 	switch {
 	case p.Slot != 0 && slices.Contains(j.Finished, task):
 		return "runs on, its task is finished"
@@ -147,7 +146,7 @@ type division struct {
 func (c *change) shares() string {
 	tasks := map[cluster.PartitionID]division{}
 	for p := range c.after.Partitions() {
-		if p.Count == 0 || !c.parted(p.ID) {
+		if t, ok := taskOf(c.after, p.ID); p.Count == 0 || !ok || !t.Repartition { // an update may have changed that
 			continue
 		}
 		task := sibling(p.ID, "")
@@ -165,12 +164,6 @@ func (c *change) shares() string {
 		}
 	}
 	return ""
-}
-
-// parted tells whether the task is still to be repartitioned: an update may have changed that.
-func (c *change) parted(id cluster.PartitionID) bool {
-	t, ok := taskOf(c.after, id)
-	return ok && t.Repartition
 }
 
 func (d division) broken() string {

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -35,20 +34,18 @@ func (d Docs[O]) Find(key string) (int, bool) {
 
 // Get returns a document, or [store.ErrNotFound].
 func (d Docs[O]) Get(key string) (store.Doc, error) {
-	i, ok := d.Find(key)
-	if !ok {
-		return store.Doc{}, store.ErrNotFound
+	if i, ok := d.Find(key); ok {
+		return d[i].Doc, nil
 	}
-	return d[i].Doc, nil
+	return store.Doc{}, store.ErrNotFound
 }
 
 // List returns those below a prefix.
 func (d Docs[O]) List(prefix string) []store.Doc {
 	i, _ := d.Find(prefix)
-	n := sort.Search(len(d)-i, func(n int) bool { return !strings.HasPrefix(d[i+n].Key, prefix) })
-	out := make([]store.Doc, n)
-	for k, one := range d[i : i+n] {
-		out[k] = one.Doc
+	out := []store.Doc{}
+	for ; i < len(d) && strings.HasPrefix(d[i].Key, prefix); i++ {
+		out = append(out, d[i].Doc)
 	}
 	return out
 }
@@ -118,11 +115,7 @@ func (f Fate) Arrives() bool { return f == Fine || f == Half || f == HalfHeard |
 
 // Silent tells whether the caller hears nothing before its time is over.
 func (f Fate) Silent() bool {
-	switch f {
-	case NoRequest, NoReply, Later, Half, HalfHeard:
-		return true
-	}
-	return false
+	return slices.Contains([]Fate{NoRequest, NoReply, Later, Half, HalfHeard}, f)
 }
 
 // Change makes one change under its fate. A late one is left to later, which does it when the caller has given up.
@@ -227,16 +220,15 @@ func (h *Handle) do(r Request) Answer {
 	if t.asked++; t.asked <= len(t.Answers) {
 		return t.Answers[t.asked-1]
 	}
-	if t.Stopped() {
-		return Answer{Err: errLater}
-	}
-	a, answered := h.Do(r)
-	if !answered {
+	if !t.Stopped() {
+		a, answered := h.Do(r)
+		if answered {
+			t.Answers = append(t.Answers, a)
+			return a
+		}
 		t.most = t.asked - 1
-		return Answer{Err: errLater}
 	}
-	t.Answers = append(t.Answers, a)
-	return a
+	return Answer{Err: errLater}
 }
 
 // Close implements store.Store.

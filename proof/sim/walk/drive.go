@@ -33,8 +33,7 @@ func (s *State) step(i int, ev machine.Event) {
 // say takes a step into the digest of the move: all that its event and its effects say.
 func (s *State) say(i int, ev machine.Event, fx []machine.Effect) {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 512), s.heard)
-	b = append(b, byte(i))
-	b = append(append(b, s.members[i].state.Phase()...), ' ')
+	b = append(append(append(b, byte(i)), s.members[i].state.Phase()...), ' ')
 	b = machine.AppendText(b, ev)
 	for _, e := range fx {
 		b = machine.AppendText(append(b, ", "...), e)
@@ -94,10 +93,7 @@ func (s *State) settle(i int) {
 
 // prompt tells whether a call is answered at once.
 func (s *State) prompt(m *member, e machine.Effect) bool {
-	exists := func(key string) bool {
-		_, ok := s.docs.Find(key)
-		return ok
-	}
+	exists := func(key string) bool { _, ok := s.docs.Find(key); return ok }
 	return s.rules.Prompt == nil || s.rules.Prompt(exists, m.state, e)
 }
 
@@ -109,8 +105,7 @@ func (s *State) deliver(i, k int) bool {
 	if s.way(e) != Quiet { // it writes
 		next = s.clone()
 	}
-	ev := next.call(s.life(i), e, model.Fine)
-	ev = machine.Stamped(ev, m.clock)
+	ev := machine.Stamped(next.call(s.life(i), e, model.Fine), m.clock)
 	after := machine.Copy(before)
 	fx := s.rules.Machine.Step(after, ev)
 	if len(fx) == 1 && s.rules.alike(fx[0], e) &&
@@ -149,8 +144,7 @@ func page(rs []*record, s *State) store.Page {
 // begin starts a process in place i: it loads the newest value, and does what nobody can observe.
 func (s *State) begin(i int) {
 	m := s.own(i)
-	m.up, m.starts = true, m.starts+1
-	m.clock = 1
+	m.up, m.starts, m.clock = true, m.starts+1, 1
 	s.guard(i, guarding.Book[string]{})
 	m.state = s.rules.Machine.Start(s.params(s.life(i)))
 	s.step(i, kernel.Woken{})
@@ -175,7 +169,10 @@ func (s *State) stop(i int) {
 
 // note notes that a document, or, for "", the log has changed.
 func (s *State) note(key string) {
-	s.assemble(key)
+	if s.truth != nil {
+		after := s.assess(*s.truth, func() []store.Doc { return s.docs.List("") }, key).After
+		s.truth = &after
+	}
 	if s.rules.Settled {
 		s.changed = append(slices.Clip(s.changed), key)
 	}
@@ -205,17 +202,13 @@ func (s *State) distribute() {
 			continue
 		}
 		for _, key := range keys {
-			for _, p := range s.rules.Machine.Told(m.state, key) {
-				s.hint(i, p)
+			for _, prefix := range s.rules.Machine.Told(m.state, key) {
+				m := s.own(i)
+				if at, ok := slices.BinarySearch(m.hints, prefix); !ok {
+					m.hints = slices.Insert(slices.Clone(m.hints), at, prefix)
+				}
 			}
 		}
-	}
-}
-
-func (s *State) hint(i int, prefix string) {
-	m := s.own(i)
-	if at, ok := slices.BinarySearch(m.hints, prefix); !ok {
-		m.hints = slices.Insert(slices.Clone(m.hints), at, prefix)
 	}
 }
 

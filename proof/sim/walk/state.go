@@ -84,20 +84,19 @@ type member struct {
 	work    protocol.Assignment // what the supervisor runs
 }
 
-// acts tells whether the member does the work of a partition: it runs it, and its lease is not over by its own clock. A
-// member whose clock has run on does nothing, because what it runs asks for its lease first.
-func (m *member) acts(p cluster.PartitionID) bool { return m.token(p) != 0 }
-
-// token is the one under which the member does the work of a partition; 0 when it does not.
+// token is the one under which the member does the work of a partition: it runs it, and its lease is not over by its own
+// clock. It is 0 for one that does not: a member whose clock has run on does nothing, because what it runs asks for its
+// lease first.
 func (m *member) token(p cluster.PartitionID) cluster.Token {
 	if !m.up || m.clock >= m.work.ValidUntil {
 		return 0
 	}
-	i := slices.IndexFunc(m.work.Grants, func(g *protocol.Grant) bool { return g.Partition == p })
-	if i < 0 {
-		return 0
+	for _, g := range m.work.Grants {
+		if g.Partition == p {
+			return g.Token
+		}
 	}
-	return m.work.Grants[i].Token
+	return 0
 }
 
 // awake tells whether the member has noticed how late it is.
@@ -114,13 +113,21 @@ func (s *State) writing(m *member) bool {
 func (s *State) way(e machine.Effect) Way { return s.rules.Way(s.bounds, e) }
 
 func start(r *Rules, c Config) *State {
-	s := &State{rules: r, members: make([]*member, c.Members), bounds: c}
+	s := &State{rules: r, members: make([]*member, c.Members), bounds: c, room: memory.NewGroup(0)}
 	for i := range s.members {
 		s.members[i] = &member{}
 	}
-	s.room = memory.NewGroup(0)
 	if r.Machine.Fold == nil {
-		return s.claim()
+		s.truth, s.assess = &cluster.Value{}, r.Machine.Truth()
+		for i := range s.members { // the first one submits the job, and then the others join
+			s.begin(i)
+			s.quiesce()
+			if i == 0 {
+				s.step(i, kernel.Proposed{ID: 1, Commands: founding(c).Commands})
+				s.quiesce()
+			}
+		}
+		return s
 	}
 	e, encode := founding(c), cluster.Entry.Encode
 	if r.Machine.Encode != nil {
@@ -242,30 +249,6 @@ func (s *State) vanish(of owner) {
 	}
 }
 
-// claim begins a walk of a machine that has documents alone: the first member submits the job, and then the others
-// join.
-func (s *State) claim() *State {
-	s.truth, s.assess = &cluster.Value{}, s.rules.Machine.Truth()
-	for i := range s.members {
-		s.begin(i)
-		s.quiesce()
-		if i == 0 {
-			s.step(i, kernel.Proposed{ID: 1, Commands: founding(s.bounds).Commands})
-			s.quiesce()
-		}
-	}
-	return s
-}
-
-// assemble is the truth after a change of a document.
-func (s *State) assemble(key string) {
-	if s.truth == nil {
-		return
-	}
-	after := s.assess(*s.truth, func() []store.Doc { return s.docs.List("") }, key).After
-	s.truth = &after
-}
-
 // Broken implements check.Model.
 func (m Model) Broken(s *State) string { return s.broken }
 
@@ -280,24 +263,19 @@ func (s *State) checkWork() {
 		var owner *member
 		for i := range s.members {
 			m := s.members[i]
-			if !m.acts(p.ID) {
+			if m.token(p.ID) == 0 {
 				continue
 			}
 			if !slices.Contains(s.rules.Machine.Joined, m.state.Phase()) {
 				s.broken = fmt.Sprintf("only joined members work: %s runs %s", name(i), p.ID)
 			}
-			if owner != nil && s.apart(p.ID, owner, m) {
+			if owner != nil && (s.bounds.Handover == cluster.HandoverAtMostOne || owner.token(p.ID) == m.token(p.ID)) {
+				// where the new owner may begin beside the old one, it does so under a larger token
 				s.broken = fmt.Sprintf("G2: %s runs on two members at once", p.ID)
 			}
 			owner = m
 		}
 	}
-}
-
-// apart tells whether two members may not run a partition at once. Where the hand-over lets the new owner begin beside
-// the old one, it does so under a larger token.
-func (s *State) apart(p cluster.PartitionID, a, b *member) bool {
-	return s.bounds.Handover == cluster.HandoverAtMostOne || a.token(p) == b.token(p)
 }
 
 // Good implements check.Model: everyone that runs is joined, has read all and says nothing more; the dead are gone from
@@ -333,7 +311,7 @@ func (s *State) content(m *member) bool {
 
 func (s *State) allRun() bool {
 	for p := range s.head().Partitions() {
-		if p.State != cluster.PartitionGranted || !s.members[int(p.Owner[0]-'a')].acts(p.ID) {
+		if p.State != cluster.PartitionGranted || s.members[int(p.Owner[0]-'a')].token(p.ID) == 0 {
 			return false
 		}
 	}

@@ -29,9 +29,6 @@ func text(file string) string {
 	return string(b)
 }
 
-// Protocols are those that have a table.
-func Protocols() []string { return []string{"replica", "leader", "lease", "sync"} }
-
 // listed are the flaws of a protocol with what their lists say of them. Replica's has those of the value, the
 // supervisor and the guardian too.
 func listed(protocol string) (flaws []flaw.Listed) {
@@ -54,7 +51,7 @@ func Table(protocol string) []flaw.Flaw { return flaw.Flaws(listed(protocol)) }
 
 // all are the flaws of all protocols.
 func all() (flaws []flaw.Listed) {
-	for _, p := range Protocols() {
+	for _, p := range []string{"replica", "leader", "lease", "sync"} {
 		flaws = append(flaws, listed(p)...)
 	}
 	return flaws
