@@ -121,7 +121,9 @@ func (d *disk) delete(key string, v store.Version) error {
 // changed says that a document was written or has gone.
 func (d *disk) changed(key string) {
 	d.changes++
-	d.w.oracle.stored(key)
+	if o := d.w.oracle; o.truth != nil {
+		o.took(o.truth(o.ref, func() []store.Doc { return d.docs.List("") }, key))
+	}
 	d.w.tell(key)
 }
 

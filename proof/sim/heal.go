@@ -116,18 +116,13 @@ func steady(p cluster.Partition) bool {
 func (w *world) served() bool { return w.unserved() == "" }
 
 func (w *world) unserved() string {
-	up := w.processes(alive)
-	joined := 0
+	up := w.processes(func(p *process) bool { return !p.paused })
 	for _, p := range up {
-		if p.paused {
-			continue
-		}
 		if !p.joined() {
 			return fmt.Sprintf("%s is %s", p.name, p.state.Phase())
 		}
-		joined++
 	}
-	if joined == 0 {
+	if len(up) == 0 {
 		return "nobody is joined"
 	}
 	for m := range w.oracle.ref.Members() {
@@ -311,14 +306,13 @@ func (w *world) oneHistory() {
 		if w.plan.ending == machine.NewerEntry {
 			w.oracle.violate("G7", "%s goes on behind an entry of a newer format", p.name)
 		}
-		if w.oracle.agrees(p.state.Value()) {
+		o, v := w.oracle, p.state.Value()
+		if now, ok := o.at(v.Index()); ok && now.Chain() == v.Chain() {
 			right = p
-		} else {
-			wrong = p
-			if o := w.oracle; o.tells > 0 && p.state.Value().Index() >= o.tells {
-				o.violate("G7", "%s goes on with a lost history, though it has read entry %d, which tells",
-					p.name, o.tells)
-			}
+			continue
+		}
+		if wrong = p; o.tells > 0 && v.Index() >= o.tells {
+			o.violate("G7", "%s goes on with a lost history, though it has read entry %d, which tells", p.name, o.tells)
 		}
 	}
 	if right != nil && wrong != nil {

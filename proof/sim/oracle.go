@@ -109,13 +109,6 @@ func (o *oracle) appended(rec store.Record) {
 	o.took(c)
 }
 
-// stored takes in that a document was written, or has gone.
-func (o *oracle) stored(key string) {
-	if o.truth != nil {
-		o.took(o.truth(o.ref, func() []store.Doc { return o.w.disk.docs.List("") }, key))
-	}
-}
-
 // took holds a change of the value to what was promised.
 func (o *oracle) took(c machine.Change) {
 	before := o.ref
@@ -213,12 +206,6 @@ func (o *oracle) at(index cluster.Index) (v cluster.Value, ok bool) {
 		v = o.refs[i]
 	}
 	return v, ok
-}
-
-// agrees tells whether a value stands in the history that the log has now.
-func (o *oracle) agrees(v cluster.Value) bool {
-	now, ok := o.at(v.Index())
-	return ok && now.Chain() == v.Chain()
 }
 
 // exclusive: a slot of a member runs one thing at a time.

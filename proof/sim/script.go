@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
 )
 
 // StoreMode is what kind of store the world has.
@@ -217,3 +218,50 @@ func (c chance) between(lo, hi int64) int64 {
 func (c chance) oneIn(n int64) bool { return c.Int64N(n) == 0 }
 
 func pick[T any](c chance, of []T) T { return of[c.IntN(len(of))] }
+
+// happening is something that is due at an instant of true time.
+type happening struct {
+	at  int64
+	tie uint64 // drawn by the world: the order of what is due at the same instant is explored, not fixed
+	seq uint64
+	do  func()
+}
+
+// queue is a heap of what is due. No two are equal: any heap yields them in the same order.
+type queue []happening
+
+func (q queue) Len() int      { return len(q) }
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(happening)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	h := (*q)[last]
+	*q = slices.Delete(*q, last, last+1) // what it holds is let go
+	return h
+}
+
+// Less orders by instant, then by chance.
+func (q queue) Less(i, j int) bool {
+	a, b := &q[i], &q[j]
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie), cmp.Compare(a.seq, b.seq)) < 0
+}
+
+// clock is the suspend-aware clock of one machine: it starts anywhere and its rate is wrong by some thousandths.
+type clock struct {
+	base  int64 // true time of the last change of rate
+	local int64 // what it showed then
+	rate  int64 // thousandths that it is too fast
+}
+
+func (c *clock) at(trueTime int64) protocol.Instant {
+	return protocol.Instant(c.local + (trueTime-c.base)*(1000+c.rate)/1000)
+}
+
+// when is the first true time at which the clock shows at least t.
+func (c *clock) when(t protocol.Instant) int64 {
+	return c.base + ((int64(t)-c.local)*1000+999+c.rate)/(1000+c.rate)
+}
+
+func (c *clock) setRate(trueTime, rate int64) {
+	c.local, c.base, c.rate = int64(c.at(trueTime)), trueTime, rate
+}

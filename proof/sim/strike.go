@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -22,11 +23,12 @@ func (w *world) strike(f Fault) {
 		w.strikeAll(f, r)
 		return
 	}
-	suits := func(p *process) bool { return f.Phase == anyPhase || p.state.Phase() == f.Phase }
-	found := w.processes(suits)
-	if info.Suits == nil && f.Phase == anyPhase {
-		found = w.processes(func(p *process) bool { return slices.Contains(info.Phases, p.state.Phase()) })
-	}
+	found := w.processes(func(p *process) bool {
+		if f.Phase == anyPhase {
+			return info.Suits != nil || slices.Contains(info.Phases, p.state.Phase())
+		}
+		return p.state.Phase() == f.Phase
+	})
 	if len(found) == 0 {
 		w.waiting = append(w.waiting, f)
 		return
@@ -81,7 +83,9 @@ func (w *world) hit(p *process, f Fault, r chance) {
 		if len(p.runs) == 0 {
 			return
 		}
-		p.fail(pick(r, p.runs))
+		if x := pick(r, p.runs); !x.over && !x.stopping { // as a panic does
+			p.exit(x, supervisor.Failed)
+		}
 	case machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff:
 		if p.guard == nil || p.guard.line == nil {
 			return
@@ -125,27 +129,14 @@ func (p *process) takes(suits func(machine.Kind) bool) machine.Kind {
 	return k
 }
 
+// cut cuts a process off for a while, unless the faults are over.
 func (w *world) cut(p *process, k machine.Kind, d int64) {
-	p.cutOut = p.cutOut || k != machine.CutIn
-	p.cutIn = p.cutIn || k != machine.CutOut
-	w.after(d, func() { p.cutOut, p.cutIn = false, false })
-}
-
-// cutFor cuts a process off for a while, unless the faults are over.
-func (w *world) cutFor(p *process, d int64) {
-	if !w.healing {
-		w.cut(p, machine.Cut, d)
-	}
-}
-
-// deafen lets nothing reach a member for a TTL: were it counted out wrongly now, it would not hear of that.
-func (w *world) deafen(whom cluster.MemberID) {
 	if w.healing {
 		return
 	}
-	for _, p := range w.processes(func(p *process) bool { return p.name == whom }) {
-		w.cut(p, machine.CutIn, int64(w.plan.ttl))
-	}
+	p.cutOut = p.cutOut || k != machine.CutIn
+	p.cutIn = p.cutIn || k != machine.CutOut
+	w.after(d, func() { p.cutOut, p.cutIn = false, false })
 }
 
 // strikeAll lets a fault happen to the store, or to the cluster as a whole.

@@ -4,17 +4,18 @@ import (
 	"cmp"
 	"container/heap"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -238,49 +239,87 @@ func (w *world) count(k machine.Kind, phase string) {
 	w.result.Pairs[machine.Pair{Kind: k, Phase: phase}]++
 }
 
-// happening is something that is due at an instant of true time.
-type happening struct {
-	at  int64
-	tie uint64 // drawn by the world: the order of what is due at the same instant is explored, not fixed
-	seq uint64
-	do  func()
+// trace writes one line about a step: its number, when, whose, what came in, what went out, and the value behind it.
+func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
+	out := make([]string, len(fx))
+	for i, e := range fx {
+		out[i] = machine.Short(e)
+	}
+	v := p.state.Value()
+	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.events,
+		time.Duration(w.now).Round(time.Microsecond), p.label(), p.state.Phase(),
+		v.Index(), v.Digest(), machine.Short(ev), strings.Join(out, ", "))
 }
 
-// queue is a heap of what is due. No two are equal: any heap yields them in the same order.
-type queue []happening
+func (p *process) label() string { return fmt.Sprintf("%s#%d", p.name, p.id) }
 
-func (q queue) Len() int      { return len(q) }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(happening)) }
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	h := (*q)[last]
-	*q = slices.Delete(*q, last, last+1) // what it holds is let go
-	return h
+// note writes a line about what is not a step.
+func (w *world) note(format string, args ...any) {
+	fmt.Fprintf(w.digest, "\n%d "+format, append([]any{w.now}, args...)...)
+	if w.traces() {
+		fmt.Fprintf(w.conf.Trace, "%7s %12s %s\n", "", time.Duration(w.now).Round(time.Microsecond),
+			fmt.Sprintf(format, args...))
+	}
 }
 
-// Less orders by instant, then by chance.
-func (q queue) Less(i, j int) bool {
-	a, b := &q[i], &q[j]
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie), cmp.Compare(a.seq, b.seq)) < 0
+func (w *world) traces() bool {
+	return w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo)
 }
 
-// clock is the suspend-aware clock of one machine: it starts anywhere and its rate is wrong by some thousandths.
-type clock struct {
-	base  int64 // true time of the last change of rate
-	local int64 // what it showed then
-	rate  int64 // thousandths that it is too fast
+// Result is what a run showed.
+type Result struct {
+	Seed     uint64
+	Duration time.Duration // of virtual time, healing included
+	TTL      time.Duration
+	Mode     StoreMode
+	Events   uint64 // steps of members
+	Entries  uint64 // of the log
+	Moves    int64  // new tokens
+	Faults   map[machine.Kind]int
+	Pairs    map[machine.Pair]int
+	Gap      Timed // without an owner after a single failure: the one that came nearest to its bound
+	Recovery Timed // until all was well after the last fault
+	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the
+	// former one was suspended, or ignored its cancel after it had lost its lease.
+	Overlap time.Duration
+	Refused uint64 // effects on a resource that is fenced by tokens
+	// Digest is a hash of all that happened, with the text of every event and effect: equal configs, equal digests.
+	Digest    uint64
+	Violation *Violation
 }
 
-func (c *clock) at(trueTime int64) protocol.Instant {
-	return protocol.Instant(c.local + (trueTime-c.base)*(1000+c.rate)/1000)
+// Timed is how long something took, and how long it may take.
+type Timed struct{ Took, Bound time.Duration }
+
+// String rounds both.
+func (t Timed) String() string {
+	return fmt.Sprintf("%s of %s", t.Took.Round(time.Millisecond), t.Bound.Round(time.Millisecond))
 }
 
-// when is the first true time at which the clock shows at least t.
-func (c *clock) when(t protocol.Instant) int64 {
-	return c.base + ((int64(t)-c.local)*1000+999+c.rate)/(1000+c.rate)
+// Nearer tells whether it is nearer to its bound than another one, or there is no other one.
+func (t Timed) Nearer(o Timed) bool {
+	return o.Bound == 0 || t.Took.Seconds()*o.Bound.Seconds() > o.Took.Seconds()*t.Bound.Seconds()
 }
 
-func (c *clock) setRate(trueTime, rate int64) {
-	c.local, c.base, c.rate = int64(c.at(trueTime)), trueTime, rate
+// Violation is a broken promise.
+type Violation struct {
+	Seed    uint64
+	Event   uint64
+	At      int64 // ns of virtual time
+	Promise string
+	What    string
+}
+
+// Error says which promise was broken, where, and how to see it again.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s broken in seed %d at event %d (%s): %s", v.Promise, v.Seed, v.Event, time.Duration(v.At),
+		v.What)
+}
+
+func (w *world) finish() Result {
+	r := w.result
+	r.Duration, r.Events, r.Entries = time.Duration(w.now), w.events, w.oracle.ref.Applied()
+	r.Moves, r.Overlap, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.refused
+	r.Digest, r.Violation = binary.BigEndian.Uint64(w.digest.Sum(nil)), w.oracle.violation
+	return r
 }

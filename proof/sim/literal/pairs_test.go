@@ -3,6 +3,7 @@ package literal
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -98,6 +99,18 @@ func (p peer) String() string { return "-ABCDJK"[p : p+1] }
 // peerSet is a set of peers, a bit for each.
 type peerSet uint8
 
+const everybody = peerSet(1<<peers - 1<<peerA)
+
+// those are the peers that suit.
+func those(suits func(peer) bool) (s peerSet) {
+	for p := range everybody.each {
+		if suits(p) {
+			s = s.with(p)
+		}
+	}
+	return s
+}
+
 func setOf(list ...peer) peerSet {
 	var s peerSet
 	for _, p := range list {
@@ -120,11 +133,7 @@ func (s peerSet) each(yield func(peer) bool) { // in the order of the names
 
 // String lists the names: "A, B".
 func (s peerSet) String() string {
-	var names []string
-	for p := range s.each {
-		names = append(names, p.String())
-	}
-	return strings.Join(names, ", ")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(slices.Collect(s.each)), "[]"), " ", ", ")
 }
 
 // kind is one of the commands of the document that concern the ring.
@@ -150,18 +159,13 @@ type command struct {
 // String writes the command as the document does.
 func (c command) String() string {
 	switch c.kind {
-	case peerGC:
-		return fmt.Sprintf("peer-gc(%v)", c.about)
-	case prepareJoin:
-		return fmt.Sprintf("prepare-join(%v)", c.about)
-	case abortJoin:
-		return fmt.Sprintf("abort-join(%v)", c.about)
 	case notifyWatchers:
 		return fmt.Sprintf("notify-watchers{%v→%v}", c.watcher, c.about)
 	case acceptJoin:
 		return fmt.Sprintf("accept-join{%v→%v, %v→%v}", c.watcher, c.about, c.about, c.target)
 	}
-	return fmt.Sprintf("leave-cluster(%v)", c.about)
+	return fmt.Sprintf("%s(%v)", [...]string{"peer-gc", "prepare-join", "abort-join", "", "", "leave-cluster"}[c.kind],
+		c.about)
 }
 
 // remainders is a multiple of every count of candidates: the message id matters only modulo those.
@@ -181,10 +185,7 @@ type pairs struct {
 // inRing is a replica whose members form a ring in the order of their names.
 func inRing(members peerSet) pairs {
 	var r pairs
-	var list []peer
-	for p := range members.each {
-		list = append(list, p)
-	}
+	list := slices.Collect(members.each)
 	if len(list) == 1 {
 		r.alone = list[0]
 		return r
@@ -197,24 +198,12 @@ func inRing(members peerSet) pairs {
 
 // members are the fully joined peers: A and X of the document.
 func (r *pairs) members() peerSet {
-	var s peerSet
-	for p := peerA; p < peers; p++ {
-		if r.pairs[p] != nobody || r.alone == p {
-			s = s.with(p)
-		}
-	}
-	return s
+	return those(func(p peer) bool { return r.pairs[p] != nobody || r.alone == p })
 }
 
 // everyone is members, prepared and accepted ones.
 func (r *pairs) everyone() peerSet {
-	s := r.members()
-	for p := peerA; p < peers; p++ {
-		if r.prepared[p] != nobody || r.accepted[p] != nobody {
-			s = s.with(p)
-		}
-	}
-	return s
+	return r.members() | those(func(p peer) bool { return r.prepared[p] != nobody || r.accepted[p] != nobody })
 }
 
 // candidates are the document's V: members on whom no prepared peer depends, sorted.
@@ -223,20 +212,14 @@ func (r *pairs) candidates() []peer {
 	for _, target := range r.prepared {
 		free = free.without(target)
 	}
-	var list []peer
-	for p := range free.each {
-		list = append(list, p)
-	}
-	return list
+	return slices.Collect(free.each)
 }
 
 // watcherOf is the document's W, the node that depends on the target. A single member is told itself: the document
 // would tell nobody.
 func (r *pairs) watcherOf(target peer) peer {
-	for p := peerA; p < peers; p++ {
-		if r.pairs[p] == target {
-			return p
-		}
+	if p := slices.Index(r.pairs[:], target); target != nobody && p > 0 {
+		return peer(p) //nolint:gosec // a small number
 	}
 	if r.alone == target {
 		return target
@@ -299,7 +282,7 @@ func (r *pairs) leave(q peer) {
 		return
 	}
 	r.pairs[q] = nobody
-	for p := peerA; p < peers; p++ {
+	for p := range everybody.each {
 		if r.pairs[p] != q {
 			continue
 		}
@@ -339,7 +322,7 @@ func (r *pairs) String() string {
 }
 
 func arrows(parts []string, what string, m [peers]peer) []string {
-	for p := peerA; p < peers; p++ {
+	for p := range everybody.each {
 		if m[p] != nobody {
 			parts = append(parts, fmt.Sprintf("%s%v→%v", what, p, m[p]))
 		}

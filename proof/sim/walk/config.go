@@ -20,10 +20,8 @@
 package walk
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -179,11 +177,6 @@ type Rules struct {
 	// Value appends the parts of the value that decide its next change, other than members and partitions. It may be
 	// nil.
 	Value func(b []byte, v *cluster.Value, n *Names) []byte
-}
-
-// alike tells whether two calls are the same, as far as the walk can tell.
-func (r *Rules) alike(a, b machine.Effect) bool {
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && bytes.Equal(r.Effect(nil, a, nil), r.Effect(nil, b, nil))
 }
 
 // Way is how a call is walked.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"reflect"
 	"slices"
 
 	"github.com/rota-run/rota/internal/node/guarding"
@@ -61,7 +62,8 @@ func (s *State) effect(i int, e machine.Effect) {
 		s.step(i, kernel.Reported{Version: m.work.Version, Reports: m.reports()})
 	case kernel.Left:
 		m.gone = true
-		s.dismiss(i)
+		s.guardians = slices.DeleteFunc(slices.Clone(s.guardians),
+			func(g guardian) bool { return g.life == s.life(i) && !g.alone }) // they are dismissed
 		s.stop(i)
 	case kernel.Halt:
 		s.broken = "nobody halts: " + e.Err.Error()
@@ -108,7 +110,8 @@ func (s *State) deliver(i, k int) bool {
 	ev := machine.Stamped(next.call(s.life(i), e, model.Fine), m.clock)
 	after := machine.Copy(before)
 	fx := s.rules.Machine.Step(after, ev)
-	if len(fx) == 1 && s.rules.alike(fx[0], e) &&
+	if len(fx) == 1 && reflect.TypeOf(fx[0]) == reflect.TypeOf(e) &&
+		bytes.Equal(s.rules.Effect(nil, fx[0], nil), s.rules.Effect(nil, e, nil)) &&
 		bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}

@@ -19,7 +19,12 @@ func Machine() *machine.Machine {
 		Name: "lease", Joined: []string{"joined", "leader"}, Faults: machine.Table("lease"),
 		Start: func(s machine.Start) machine.State { return &State{lease.NewState(s.Params)} },
 		Step:  machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return lease.Step(&s.State, ev) }),
-		Call:  call, Caller: caller, Truth: truth, Stray: stray, Leads: "leader",
+		Call:  call, Truth: truth, Stray: stray, Leads: "leader",
+		Caller: func(s machine.Start, st machine.Store) machine.Caller {
+			c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}
+			c.Fenced = true
+			return c
+		},
 		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
 		// T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of its
 		// pass, of the board and of the claim.
@@ -38,12 +43,6 @@ func (s *State) Phase() string {
 		return "leader"
 	}
 	return [...]string{"", "name", "beat", "join", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
-}
-
-func caller(s machine.Start, st machine.Store) machine.Caller {
-	c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}
-	c.Fenced = true
-	return c
 }
 
 // truth is what the documents say after a change of one of them.

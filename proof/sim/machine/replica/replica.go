@@ -19,7 +19,13 @@ func Machine() *machine.Machine {
 		Name: "replica", Joined: []string{"joined"}, Faults: machine.Table("replica"),
 		Start: func(s machine.Start) machine.State { return &State{replica.NewState(s.Params)} },
 		Step:  machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return replica.Step(&s.State, ev) }),
-		Call:  call, Watches: watches, Fold: machine.FoldLog, Stray: machine.StrayHeartbeat,
+		Call:  call, Fold: machine.FoldLog, Stray: machine.StrayHeartbeat,
+		Watches: func(s machine.State) ([]string, bool) { // the successor's heartbeat
+			if key := machine.Get[string](machine.Into(&s.(*State).State), "watching"); key != "" {
+				return []string{path.Dir(key) + "/"}, true
+			}
+			return nil, true
+		},
 		Caller: func(s machine.Start, st machine.Store) machine.Caller {
 			return replica.NewCaller(machine.LogCaller(s, st))
 		},
@@ -42,15 +48,6 @@ func (s *State) Phase() string {
 	}
 	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone",
 		"halted"}[s.Is]
-}
-
-// watches: the successor's heartbeat.
-func watches(s machine.State) ([]string, bool) {
-	key := machine.Get[string](machine.Into(&s.(*State).State), "watching")
-	if key == "" {
-		return nil, true
-	}
-	return []string{path.Dir(key) + "/"}, true
 }
 
 func call(e machine.Effect) (machine.Call, bool) {

@@ -3,7 +3,6 @@ package sync
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -29,7 +28,11 @@ func Machine() *machine.Machine {
 			return sync.NewCaller(machine.LogCaller(s, st))
 		},
 		Watches: func(machine.State) ([]string, bool) { return nil, true },
-		Fold:    fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" },
+		Fold: func(before cluster.Value, r store.Record) (machine.Change, error) {
+			r.Data = sync.Binary(r.Data)
+			return machine.FoldLog(before, r)
+		},
+		Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" },
 		// The TTL until the group has removed the silent one, twice where a change of the group waits for it first; half
 		// of it until the others hear of that; a poll until the epoch is announced, and one until it is read.
 		Looks: machine.Bound{TTL: 500, Polls: 4, Trips: 12}, Silence: machine.Bound{TTL: 2000},
@@ -51,12 +54,6 @@ func (s *State) Phase() string {
 		return "apart"
 	}
 	return [...]string{"reading", "", "", "waiting", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
-}
-
-// fold is the truth behind a record.
-func fold(before cluster.Value, r store.Record) (machine.Change, error) {
-	r.Data = sync.Binary(r.Data)
-	return machine.FoldLog(before, r)
 }
 
 func encode(e cluster.Entry) []byte {
@@ -93,10 +90,12 @@ func Rules() *walk.Rules {
 func way(_ walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
 	case sync.Append:
-		if !slices.ContainsFunc(e.Entry.Commands, changes) {
-			return walk.Unseen
+		for _, c := range e.Entry.Commands {
+			if _, own := c.(cluster.Own); !own {
+				return walk.Risky
+			}
 		}
-		return walk.Risky
+		return walk.Unseen
 	case sync.SyncGroup:
 		return walk.Quiet
 	case member.ReadLog:
@@ -108,11 +107,6 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 		return walk.Ignored
 	}
 	return walk.Unseen
-}
-
-func changes(c cluster.Command) bool {
-	_, own := c.(cluster.Own)
-	return !own
 }
 
 // read decodes the records, as a member's caller does.
