@@ -123,13 +123,15 @@ func (w *world) drained() {
 	c := w.client
 	p := pick(w.chance, up)
 	c.drains = p.name
-	c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
 	bound := w.recoveryBound()
-	empty := func() bool { return (w.left(p.name) == "" || w.alone(p.name)) && w.served() }
-	done := w.until(w.now+int64(bound), empty)
-	if m, ok := w.oracle.ref.Member(p.name); !done && ok && !m.Draining && !w.broken() { // whom was asked has left since: the operator asks again
+	drain := func() bool {
 		c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
-		done = w.until(w.now+int64(bound), empty)
+		return w.until(w.now+int64(bound),
+			func() bool { return (w.left(p.name) == "" || w.alone(p.name)) && w.served() })
+	}
+	done := drain()
+	if m, ok := w.oracle.ref.Member(p.name); !done && ok && !m.Draining && !w.broken() { // whom was asked has left since: the operator asks again
+		done = drain()
 	}
 	if !done {
 		w.oracle.violate("G5", "%s after %s was drained: %s %s", bound, p.name, w.left(p.name), w.unserved())

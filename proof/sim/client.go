@@ -47,20 +47,18 @@ func newClient(w *world) *client {
 	c.want("quick", task("steady", cluster.HandoverFast, keys("q", 1+n/4)))
 	c.want("batch", task("finite", cluster.HandoverAtMostOne, keys("b", n)))
 	c.want("flaky", task("flaky", cluster.HandoverAtMostOne, keys("f", 1+n/4)))
-	everywhere := task("steady", cluster.HandoverAtMostOne, nil)
-	everywhere.Spread = cluster.SpreadEvery
-	c.want("everywhere", everywhere)
-	one := task("steady", cluster.HandoverAtMostOne, nil)
-	one.Spread, one.SpreadOver = cluster.SpreadSingle, "zone"
-	c.want("one", one)
+	spread := task("steady", cluster.HandoverAtMostOne, nil)
+	spread.Spread = cluster.SpreadEvery
+	c.want("everywhere", spread)
+	spread.Spread, spread.SpreadOver = cluster.SpreadSingle, "zone"
+	c.want("one", spread)
 	if !w.machine.Group {
 		c.wantFlow("stream", true, "steady", "steady")
 		c.wantFlow("flow", false, "finite", "finite", "finite")
 		c.wantFlow("shared", false, "steady")
 		c.wanted[len(c.wanted)-1].spec.Tasks[0].Repartition = true
 	}
-	window := task("window", cluster.HandoverAtMostOne, keys("l", 1+n/6))
-	c.want("window", window)
+	c.want("window", task("window", cluster.HandoverAtMostOne, keys("l", 1+n/6)))
 	return c
 }
 

@@ -300,12 +300,10 @@ func (p *process) resume() {
 	if !p.paused || !p.up {
 		return
 	}
-	p.paused = false
-	waiting := p.waiting
-	p.waiting = nil
-	for _, do := range waiting {
+	for _, do := range p.waiting {
 		p.later(1, int64(3*time.Millisecond), do)
 	}
+	p.paused, p.waiting = false, nil
 }
 
 // leased tells whether the process, if it looked, would find its lease valid now.

@@ -87,7 +87,6 @@ type Truth func(before cluster.Value, docs func() []store.Doc, key string) Chang
 type State interface {
 	Phase() string
 	Value() cluster.Value
-	Assigned() protocol.Assignment
 	Now() protocol.Instant
 	// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
 	Tenure() (cluster.Incarnation, protocol.Instant)
