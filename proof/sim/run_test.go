@@ -163,8 +163,8 @@ func mistakes() map[string]func(machine.Effect) machine.Effect {
 	}
 }
 
-// plant puts a mistake into the effects of a machine, and returns the hash of what a digest of times, values and numbers
-// of effects would notice.
+// plant puts a mistake into the effects of a machine, and returns the hash of what a digest of times, values and
+// numbers of effects would notice.
 func plant(m *machine.Machine, mistake func(machine.Effect) machine.Effect) *uint64 {
 	loose, right := new(uint64), m.Step
 	m.Step = func(s machine.State, ev machine.Event) []machine.Effect {

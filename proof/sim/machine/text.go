@@ -203,8 +203,8 @@ func (h how) pairs(b []byte, v reflect.Value) []byte {
 // A path that leads nowhere, or to something of another type, panics: a field that was renamed is not left out in
 // silence. A field that is new is in no key: who adds one to a state looks at the key of its protocol.
 
-// Inside is the state of a member, or a part of one, with what its package keeps to itself. The keys of a walk are made of
-// that, and nothing else looks at it.
+// Inside is the state of a member, or a part of one, with what its package keeps to itself. The keys of a walk are made
+// of that, and nothing else looks at it.
 type Inside struct{ v reflect.Value }
 
 // Into looks into what a pointer points to.

@@ -84,9 +84,9 @@ type member struct {
 	work    protocol.Assignment // what the supervisor runs
 }
 
-// token is the one under which the member does the work of a partition: it runs it, and its lease is not over by its own
-// clock. It is 0 for one that does not: a member whose clock has run on does nothing, because what it runs asks for its
-// lease first.
+// token is the one under which the member does the work of a partition: it runs it, and its lease is not over by its
+// own clock. It is 0 for one that does not: a member whose clock has run on does nothing, because what it runs asks for
+// its lease first.
 func (m *member) token(p cluster.PartitionID) cluster.Token {
 	if !m.up || m.clock >= m.work.ValidUntil {
 		return 0

@@ -26,8 +26,8 @@ func Machine() *machine.Machine {
 			return c
 		},
 		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
-		// T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of its
-		// pass, of the board and of the claim.
+		// T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of
+		// its pass, of the board and of the claim.
 		Looks: machine.Bound{Polls: 14, Trips: 20}, Silence: machine.Bound{TTL: 2 * 1050},
 		// The same, and the back-off of runs that failed, and the patience with whoever may claim first.
 		Recovery: machine.Bound{TTL: 4 * 1050, Polls: 60, Trips: 80},

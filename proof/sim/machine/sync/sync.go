@@ -33,8 +33,8 @@ func Machine() *machine.Machine {
 			return machine.FoldLog(before, r)
 		},
 		Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" },
-		// The TTL until the group has removed the silent one, twice where a change of the group waits for it first; half
-		// of it until the others hear of that; a poll until the epoch is announced, and one until it is read.
+		// The TTL until the group has removed the silent one, twice where a change of the group waits for it first;
+		// half of it until the others hear of that; a poll until the epoch is announced, and one until it is read.
 		Looks: machine.Bound{TTL: 500, Polls: 4, Trips: 12}, Silence: machine.Bound{TTL: 2000},
 		// Two changes of the group, one after the other, and the back-off of runs that failed.
 		Recovery: machine.Bound{TTL: 5000, Polls: 40, Trips: 40},
