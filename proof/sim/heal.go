@@ -52,10 +52,9 @@ func (w *world) heal() {
 		return
 	}
 	w.result.Recovery = Timed{time.Duration(w.now - began), bound}
+	probe := func(k machine.Kind) func() { return func() { w.probe(k) } }
 	for _, check := range []func(){
-		w.shared, w.still, w.evened,
-		func() { w.probe(machine.Crash) }, func() { w.probe(machine.PauseLong) },
-		func() { w.probe(machine.LeaveInOrder) },
+		w.shared, w.still, w.evened, probe(machine.Crash), probe(machine.PauseLong), probe(machine.LeaveInOrder),
 		w.drained, w.tidied,
 	} {
 		if !w.broken() {

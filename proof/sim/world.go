@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -148,44 +147,6 @@ func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
 	if w.traces() {
 		w.trace(p, ev, fx)
 	}
-}
-
-// tell hints at a change of a document, or, for "", of the log, as a store that has watches does.
-func (w *world) tell(key string) {
-	if !w.plan.watches {
-		return
-	}
-	for _, p := range w.procs {
-		if !p.up {
-			continue
-		}
-		for _, prefix := range w.machine.Told(p.state, key) {
-			w.hint(p, prefix)
-		}
-	}
-}
-
-// hint tells a member of a change below a prefix, or, where that is empty, of the log.
-func (w *world) hint(p *process, prefix string) {
-	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
-	if p.takes(func(k machine.Kind) bool { return k == machine.WatchLost }) != "" {
-		return
-	}
-	if p.takes(func(k machine.Kind) bool { return k == machine.WatchLate }) != "" {
-		d = p.chance.between(0, 2*int64(w.plan.ttl))
-	}
-	if p.hinted[prefix] {
-		return // merged with the one that is on its way
-	}
-	p.hinted[prefix] = true
-	w.after(d, func() {
-		p.reaches(func() {
-			p.hinted[prefix] = false
-			if !p.cutIn && !w.disk.away {
-				p.post(member.Hinted{Prefix: prefix})
-			}
-		})
-	})
 }
 
 // anyProcess draws one of those that suit, nil when there is none.

@@ -198,6 +198,38 @@ func (c *change) finished(d cluster.FinishPartition) string {
 	return ""
 }
 
+// written: a command that is written under a partition is its present owner's.
+func (c *change) written(by cluster.PartitionID, t cluster.Token) string {
+	if by == "" {
+		return ""
+	}
+	return c.underToken(by, t, false)
+}
+
+func (c *change) updated(d cluster.UpdateJob) string {
+	was, ok := c.before.Job(d.Job)
+	if !ok || !c.alone() {
+		return ""
+	}
+	if was.Spec.Source != d.Spec.Source {
+		return fmt.Sprintf("it is from source %q", was.Spec.Source)
+	}
+	for i := range d.Spec.Tasks {
+		now := &d.Spec.Tasks[i]
+		old, ok := was.Task(now.Name)
+		if !ok {
+			continue
+		}
+		for _, key := range old.Partitions {
+			p, there := c.after.Partition(cluster.NewPartitionID(d.Job, now.Name, key))
+			if there && !p.Dropped && !slices.Contains(now.Partitions, key) {
+				return fmt.Sprintf("%s is there still", p.ID)
+			}
+		}
+	}
+	return ""
+}
+
 // taskOf is the task that a partition belongs to.
 func taskOf(v *cluster.Value, id cluster.PartitionID) (*cluster.TaskSpec, bool) {
 	job, task, _ := id.Split()

@@ -10,38 +10,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// written: a command that is written under a partition is its present owner's.
-func (c *change) written(by cluster.PartitionID, t cluster.Token) string {
-	if by == "" {
-		return ""
-	}
-	return c.underToken(by, t, false)
-}
-
-func (c *change) updated(d cluster.UpdateJob) string {
-	was, ok := c.before.Job(d.Job)
-	if !ok || !c.alone() {
-		return ""
-	}
-	if was.Spec.Source != d.Spec.Source {
-		return fmt.Sprintf("it is from source %q", was.Spec.Source)
-	}
-	for i := range d.Spec.Tasks {
-		now := &d.Spec.Tasks[i]
-		old, ok := was.Task(now.Name)
-		if !ok {
-			continue
-		}
-		for _, key := range old.Partitions {
-			p, there := c.after.Partition(cluster.NewPartitionID(d.Job, now.Name, key))
-			if there && !p.Dropped && !slices.Contains(now.Partitions, key) {
-				return fmt.Sprintf("%s is there still", p.ID)
-			}
-		}
-	}
-	return ""
-}
-
 // work: every partition is where the rules let it be, and moves within the budget.
 func (c *change) work() string {
 	if n := c.after.InHandover(); n > max(c.before.InHandover(), c.after.Settings().MoveBudget) {

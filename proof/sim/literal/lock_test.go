@@ -33,6 +33,8 @@ type lockDoc struct {
 	token   int8 // raised with each change of holder
 }
 
+func (d lockDoc) free() bool { return d.version == 0 || d.owner < 0 || d.expire == 0 }
+
 // lockNode is one node. Its clock is the true time plus its skew.
 type lockNode struct {
 	until    int8 // it holds the lock until its clock shows this; 0: it does not
@@ -125,7 +127,7 @@ func (m Locks) Describe(s lockState) string {
 }
 
 func (m Locks) says(d lockDoc) string {
-	if d.owner < 0 || d.expire == 0 {
+	if d.free() {
 		return "free"
 	}
 	if m.ours {
@@ -222,7 +224,7 @@ func (w *lockMoves) look(n int) {
 // free tells whether a node may take the lock, by what it saw.
 func (m Locks) free(s *lockState, n int) bool {
 	switch {
-	case s.doc.version == 0 || s.doc.owner < 0 || s.doc.expire == 0:
+	case s.doc.free():
 		return true
 	case m.ours:
 		return m.clock(s, n)-s.nodes[n].since >= leaseTicks+1
@@ -232,7 +234,7 @@ func (m Locks) free(s *lockState, n int) bool {
 
 func (m Locks) found(s *lockState, n int) string {
 	switch {
-	case s.doc.version == 0 || s.doc.owner < 0 || s.doc.expire == 0:
+	case s.doc.free():
 		return "it free"
 	case m.ours:
 		return fmt.Sprintf("it unchanged for %d ticks", m.clock(s, n)-s.nodes[n].since)

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -190,3 +191,22 @@ const (
 	Secret             // as Quiet; prompt while nobody can have heard of its document
 	Risky              // a write that may fail, be done twice, lose its answer, or be done after its sender has died
 )
+
+// Heartbeats appends the heartbeats that commands name.
+func Heartbeats(to []string, cs []cluster.Command) []string {
+	for _, c := range cs {
+		switch c := c.(type) {
+		case cluster.PrepareJoin:
+			to = append(to, c.Heartbeat)
+		case cluster.ConfirmMember:
+			to = append(to, c.Heartbeat)
+		}
+	}
+	return to
+}
+
+// Appended appends the answer to an append, and whether it is applied at once.
+func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
+	a, v := ev.(kernel.Appended), s.Value()
+	return n.All(b, a.Outcome, a.Index == v.Index()+1, a.Index)
+}

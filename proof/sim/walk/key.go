@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/proof/sim/machine"
 )
@@ -61,19 +60,6 @@ func newNames(s *State) *Names {
 		}
 	}
 	return n
-}
-
-// Heartbeats appends the heartbeats that commands name.
-func Heartbeats(to []string, cs []cluster.Command) []string {
-	for _, c := range cs {
-		switch c := c.(type) {
-		case cluster.PrepareJoin:
-			to = append(to, c.Heartbeat)
-		case cluster.ConfirmMember:
-			to = append(to, c.Heartbeat)
-		}
-	}
-	return to
 }
 
 // Known tells whether a member may have heard of a document, now or later.
@@ -205,12 +191,6 @@ func (n *Names) Box(b []byte, w cluster.WriterID, o *outbox.Box) []byte {
 		return append(b, 0)
 	}
 	return n.Entry(n.All(append(b, 2), o.Pending.Known, o.Pending.Maybe, o.Pending.Acks > 0), o.Pending.Entry)
-}
-
-// Appended appends the answer to an append, and whether it is applied at once.
-func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
-	a, v := ev.(kernel.Appended), s.Value()
-	return n.All(b, a.Outcome, a.Index == v.Index()+1, a.Index)
 }
 
 // value appends the records that decide what a value does next. The job never changes.
