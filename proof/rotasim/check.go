@@ -13,8 +13,37 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/leader"
+	"github.com/rota-run/rota/proof/sim/machine/lease"
+	"github.com/rota-run/rota/proof/sim/machine/replica"
+	"github.com/rota-run/rota/proof/sim/machine/sync"
 	"github.com/rota-run/rota/proof/sim/walk"
 )
+
+// protocol is one that can be tried out.
+type protocol struct {
+	*machine.Machine
+	rules *walk.Rules
+}
+
+// protocolOf is the protocol of a name.
+func protocolOf(name string) (protocol, error) {
+	var names []string
+	for _, p := range []protocol{
+		{leader.Machine(), leader.Rules()},
+		{lease.Machine(), lease.Rules()},
+		{replica.Machine(), replica.Rules()},
+		{sync.Machine(), sync.Rules()},
+	} {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return protocol{}, fmt.Errorf("unknown protocol %q: there is %s\ntry: rotasim --protocol %s", name,
+		strings.Join(names, ", "), names[0])
+}
 
 // checkOptions of a walk over every order of events.
 type checkOptions struct {
@@ -133,16 +162,27 @@ func (o *checkOptions) walkAll(p protocol, walks []walk.Config, out, progress io
 	fmt.Fprintln(out, "| bounds | states | depth | s |\n|---|---|---|---|")
 	for _, bounds := range walks {
 		start := time.Now()
-		r := o.walk(p, bounds, progress)
+		level := func(depth, states, waiting int) { // a large walk takes minutes
+			if took := time.Since(start); took > 20*time.Second {
+				fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting,
+					took.Seconds())
+			}
+		}
+		r := check.Explore(walk.New(p.rules, bounds), check.Options{States: o.states, Violations: 1, Level: level})
 		fmt.Fprintf(out, "| %s | %d | %d | %.1f |\n", bounds, r.States, r.Depth, time.Since(start).Seconds())
 		total.add(r)
-		printViolations(out, r)
+		for _, v := range r.Violations {
+			fmt.Fprintf(out, "broken: %s\n", v.Promise)
+			for i, move := range v.Trace {
+				fmt.Fprintf(out, "%4d  %s\n", i+1, move)
+			}
+		}
 		if total.Violations > 0 {
 			break
 		}
 	}
 	total.Complete, total.Seconds = total.Walks == total.LeastWalks, time.Since(began).Seconds()
-	total.Digest = digestText(total.digest)
+	total.Digest = fmt.Sprintf("%016x", total.digest)
 	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s; digest %s\n", total.States, total.Depth, total.Complete,
 		total.Seconds, total.Digest)
 	if o.json {
@@ -152,27 +192,6 @@ func (o *checkOptions) walkAll(p protocol, walks []walk.Config, out, progress io
 		return total, errBroken
 	}
 	return total, nil
-}
-
-// walk prints every now and then how far it is: a large walk takes minutes.
-func (o *checkOptions) walk(p protocol, bounds walk.Config, progress io.Writer) check.Report {
-	began := time.Now()
-	return check.Explore(walk.New(p.rules, bounds),
-		check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
-			if took := time.Since(began); took > 20*time.Second {
-				fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting,
-					took.Seconds())
-			}
-		}})
-}
-
-func printViolations(out io.Writer, r check.Report) {
-	for _, v := range r.Violations {
-		fmt.Fprintf(out, "broken: %s\n", v.Promise)
-		for i, move := range v.Trace {
-			fmt.Fprintf(out, "%4d  %s\n", i+1, move)
-		}
-	}
 }
 
 // checkReport is the last line with --json.

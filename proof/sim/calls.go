@@ -82,17 +82,21 @@ func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f mod
 	case machine.LateLook:
 		back = p.chance.between(timeout*7/10, timeout*9/10)
 		p.unlisted = w.now + there + back
-		w.after(there+back, func() { w.deafen(c.Whom) })
+		w.after(there+back, func() { // were the other counted out wrongly now, it would not hear of that
+			for _, o := range w.processes(func(o *process) bool { return o.name == c.Whom }) {
+				w.cut(o, machine.CutIn, int64(w.plan.ttl))
+			}
+		})
 	case machine.HalfCall:
 		if f = model.Half; p.chance.oneIn(2) {
 			f = model.HalfHeard
 		} // a call of one request is answered at the last instant
-		w.after(there+1, func() { w.cutFor(p, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
+		w.after(there+1, func() { w.cut(p, machine.Cut, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
 	case machine.CrashAfterWrite:
 		w.after(there+1, p.die)
 	case machine.LastAnswer, machine.LateIndex:
 		back = p.chance.between(timeout/2, timeout*9/10)
-		w.after(there+back, func() { w.cutFor(p, 3*int64(w.plan.ttl)) })
+		w.after(there+back, func() { w.cut(p, machine.Cut, 3*int64(w.plan.ttl)) })
 	}
 	return f, there, back
 }

@@ -46,7 +46,7 @@ func (w *world) shared() {
 			break
 		}
 	}
-	w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved()))
+	w.oracle.violate("G8", "%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved())
 }
 
 // changesInPeace bounds the changes after the last fault: a write that was late for minutes may still change the
@@ -123,17 +123,18 @@ func (w *world) drained() {
 	c := w.client
 	p := pick(w.chance, up)
 	c.drains = p.name
-	c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
 	bound := w.recoveryBound()
-	empty := func() bool { return (w.left(p.name) == "" || w.alone(p.name)) && w.served() }
-	done := w.until(w.now+int64(bound), empty)
-	if m, ok := w.oracle.ref.Member(p.name); !done && ok && !m.Draining && !w.broken() { // whom was asked has left since: the operator asks again
+	drain := func() bool {
 		c.propose("drain", cluster.DrainMember{Member: p.name, On: true})
-		done = w.until(w.now+int64(bound), empty)
+		return w.until(w.now+int64(bound),
+			func() bool { return (w.left(p.name) == "" || w.alone(p.name)) && w.served() })
+	}
+	done := drain()
+	if m, ok := w.oracle.ref.Member(p.name); !done && ok && !m.Draining && !w.broken() { // whom was asked has left since: the operator asks again
+		done = drain()
 	}
 	if !done {
-		w.oracle.violate("G5", fmt.Sprintf("%s after %s was drained: %s %s", bound, p.name, w.left(p.name),
-			w.unserved()))
+		w.oracle.violate("G5", "%s after %s was drained: %s %s", bound, p.name, w.left(p.name), w.unserved())
 		return
 	}
 	c.drains = ""
@@ -187,13 +188,12 @@ func (w *world) tidied() {
 		return
 	}
 	if key := stray(); key != "" {
-		w.oracle.violate("G9", fmt.Sprintf("%s is left over: it belongs to nobody", key))
+		w.oracle.violate("G9", "%s is left over: it belongs to nobody", key)
 	}
 	if why := w.client.unanswered(w.recoveryBound()); why != "" {
-		w.oracle.violate("G5", why)
+		w.oracle.violate("G5", "%s", why)
 	}
 	if n := w.oracle.ref.Applied() - w.saved; n > 10*w.plan.snap {
-		w.oracle.violate("G9", fmt.Sprintf("nobody has written a snapshot in %d entries, every %d are promised", n,
-			w.plan.snap))
+		w.oracle.violate("G9", "nobody has written a snapshot in %d entries, every %d are promised", n, w.plan.snap)
 	}
 }

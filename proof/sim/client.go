@@ -47,20 +47,18 @@ func newClient(w *world) *client {
 	c.want("quick", task("steady", cluster.HandoverFast, keys("q", 1+n/4)))
 	c.want("batch", task("finite", cluster.HandoverAtMostOne, keys("b", n)))
 	c.want("flaky", task("flaky", cluster.HandoverAtMostOne, keys("f", 1+n/4)))
-	everywhere := task("steady", cluster.HandoverAtMostOne, nil)
-	everywhere.Spread = cluster.SpreadEvery
-	c.want("everywhere", everywhere)
-	one := task("steady", cluster.HandoverAtMostOne, nil)
-	one.Spread, one.SpreadOver = cluster.SpreadSingle, "zone"
-	c.want("one", one)
+	spread := task("steady", cluster.HandoverAtMostOne, nil)
+	spread.Spread = cluster.SpreadEvery
+	c.want("everywhere", spread)
+	spread.Spread, spread.SpreadOver = cluster.SpreadSingle, "zone"
+	c.want("one", spread)
 	if !w.machine.Group {
 		c.wantFlow("stream", true, "steady", "steady")
 		c.wantFlow("flow", false, "finite", "finite", "finite")
 		c.wantFlow("shared", false, "steady")
 		c.wanted[len(c.wanted)-1].spec.Tasks[0].Repartition = true
 	}
-	window := task("window", cluster.HandoverAtMostOne, keys("l", 1+n/6))
-	c.want("window", window)
+	c.want("window", task("window", cluster.HandoverAtMostOne, keys("l", 1+n/6)))
 	return c
 }
 
@@ -173,7 +171,7 @@ func (c *client) applied(e cluster.Entry, done cluster.Applied) {
 func (c *client) reply(e member.Reply) {
 	q, ok := c.asked[e.ID]
 	if !ok {
-		c.w.oracle.violate("G5", fmt.Sprintf("request %d was answered twice", e.ID))
+		c.w.oracle.violate("G5", "request %d was answered twice", e.ID)
 		return
 	}
 	delete(c.asked, e.ID)
@@ -182,8 +180,7 @@ func (c *client) reply(e member.Reply) {
 	}
 	right := slices.ContainsFunc(q.truth, func(r []cluster.Result) bool { return slices.Equal(r, e.Results) })
 	if len(e.Results) > 0 && !right && !c.w.oracle.doomed {
-		c.w.oracle.violate("G5", fmt.Sprintf("request %d (%s) was answered %v, the log says %v", e.ID, q.what,
-			e.Results, q.truth))
+		c.w.oracle.violate("G5", "request %d (%s) was answered %v, the log says %v", e.ID, q.what, e.Results, q.truth)
 	}
 }
 

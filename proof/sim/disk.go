@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/store"
@@ -35,10 +36,6 @@ type disk struct {
 type owner struct {
 	session *session
 	by      *process // its writer, if it is of no session
-}
-
-func newDisk(w *world) *disk {
-	return &disk{w: w, tombs: map[string]*process{}, room: newRoom(w)}
 }
 
 func (d *disk) append(data []byte) uint64 {
@@ -125,8 +122,48 @@ func (d *disk) delete(key string, v store.Version) error {
 // changed says that a document was written or has gone.
 func (d *disk) changed(key string) {
 	d.changes++
-	d.w.oracle.stored(key)
+	if o := d.w.oracle; o.truth != nil {
+		o.took(o.truth(o.ref, func() []store.Doc { return d.docs.List("") }, key))
+	}
 	d.w.tell(key)
+}
+
+// tell hints at a change of a document, or, for "", of the log, as a store that has watches does.
+func (w *world) tell(key string) {
+	if !w.plan.watches {
+		return
+	}
+	for _, p := range w.procs {
+		if !p.up {
+			continue
+		}
+		for _, prefix := range w.machine.Told(p.state, key) {
+			w.hint(p, prefix)
+		}
+	}
+}
+
+// hint tells a member of a change below a prefix, or, where that is empty, of the log.
+func (w *world) hint(p *process, prefix string) {
+	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
+	if p.takes(func(k machine.Kind) bool { return k == machine.WatchLost }) != "" {
+		return
+	}
+	if p.takes(func(k machine.Kind) bool { return k == machine.WatchLate }) != "" {
+		d = p.chance.between(0, 2*int64(w.plan.ttl))
+	}
+	if p.hinted[prefix] {
+		return // merged with the one that is on its way
+	}
+	p.hinted[prefix] = true
+	w.after(d, func() {
+		p.reaches(func() {
+			p.hinted[prefix] = false
+			if !p.cutIn && !w.disk.away {
+				p.post(member.Hinted{Prefix: prefix})
+			}
+		})
+	})
 }
 
 // isolated is a copy of the store that was cut off from the others and does not know it: it answers reads with what

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,8 +257,7 @@ func (c *guardian) end(key string) {
 func (c *guardian) ends(of *process) {
 	p, w := c.of.p, c.of.p.w
 	if of.up {
-		w.oracle.violate("G4", fmt.Sprintf("the guardian of %s ends the session of %s, which lives", p.label(),
-			of.label()))
+		w.oracle.violate("G4", "the guardian of %s ends the session of %s, which lives", p.label(), of.label())
 	}
 	w.note("the guardian of %s ends its session", p.label())
 	w.count(machine.GuardianEnds, machine.Cluster)

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -47,14 +48,13 @@ func (w *world) heal() {
 		healed = w.until(began+int64(bound), w.served)
 	}
 	if !healed {
-		w.oracle.violate("G9", fmt.Sprintf("%s after the last fault: %s", bound, w.unserved()))
+		w.oracle.violate("G9", "%s after the last fault: %s", bound, w.unserved())
 		return
 	}
 	w.result.Recovery = Timed{time.Duration(w.now - began), bound}
+	probe := func(k machine.Kind) func() { return func() { w.probe(k) } }
 	for _, check := range []func(){
-		w.shared, w.still, w.evened,
-		func() { w.probe(machine.Crash) }, func() { w.probe(machine.PauseLong) },
-		func() { w.probe(machine.LeaveInOrder) },
+		w.shared, w.still, w.evened, probe(machine.Crash), probe(machine.PauseLong), probe(machine.LeaveInOrder),
 		w.drained, w.tidied,
 	} {
 		if !w.broken() {
@@ -71,8 +71,7 @@ func (w *world) still() {
 		return // a write that was late for minutes may still change who is there, and a partition that is done changes the load
 	}
 	if after := w.steadyTokens(); after != tokens {
-		w.oracle.violate("G8", fmt.Sprintf("partitions moved though no member came or went: %s, then %s", tokens,
-			after))
+		w.oracle.violate("G8", "partitions moved though no member came or went: %s, then %s", tokens, after)
 	}
 }
 
@@ -116,18 +115,13 @@ func steady(p cluster.Partition) bool {
 func (w *world) served() bool { return w.unserved() == "" }
 
 func (w *world) unserved() string {
-	up := w.processes(alive)
-	joined := 0
+	up := w.processes(func(p *process) bool { return !p.paused })
 	for _, p := range up {
-		if p.paused {
-			continue
-		}
 		if !p.joined() {
 			return fmt.Sprintf("%s is %s", p.name, p.state.Phase())
 		}
-		joined++
 	}
-	if joined == 0 {
+	if len(up) == 0 {
 		return "nobody is joined"
 	}
 	for m := range w.oracle.ref.Members() {
@@ -162,12 +156,8 @@ func (w *world) runs(p cluster.Partition) bool {
 	if p.Attempts > 0 && len(w.processes(func(o *process) bool { return o.name == p.Owner && !o.paused })) > 0 {
 		return true
 	}
-	for _, r := range w.oracle.part(p.ID).runs {
-		if r.token == p.Token && !r.p.paused && !r.stopping {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.oracle.part(p.ID).runs,
+		func(r *run) bool { return r.token == p.Token && !r.p.paused && !r.stopping })
 }
 
 // probe lets one member fail while all else is well, and measures for how long something had no owner: G4.
@@ -212,7 +202,7 @@ func (w *world) probe(k machine.Kind) {
 func (w *world) within(bound time.Duration, enough func() bool, promise string, what func() string) bool {
 	ok := w.until(w.now+int64(bound), enough)
 	if !ok {
-		w.oracle.violate(promise, fmt.Sprintf("%s after %s", bound, what()))
+		w.oracle.violate(promise, "%s after %s", bound, what())
 	}
 	return ok
 }
@@ -228,8 +218,6 @@ func (w *world) back(was cluster.Member) bool {
 // The bounds. Durations are of clocks that may be wrong by ρ, so true time is longer by 1/(1−ρ).
 
 func (w *world) poll() time.Duration { return min(w.plan.ttl/20, time.Second) }
-
-func (w *world) slowest() time.Duration { return time.Duration(w.plan.slow) * time.Millisecond }
 
 // stretched is the longest true time that a clock may take for d.
 func (w *world) stretched(d time.Duration) time.Duration {
@@ -254,8 +242,8 @@ func (w *world) longest() time.Duration {
 }
 
 func (w *world) times() machine.Times {
-	return machine.Times{TTL: w.longest(), Poll: w.poll(), Slowest: w.slowest(), Vanishes: w.plan.mode == KernelLock ||
-		w.plan.guardians}
+	return machine.Times{TTL: w.longest(), Poll: w.poll(), Slowest: time.Duration(w.plan.slow) * time.Millisecond,
+		Vanishes: w.plan.mode == KernelLock || w.plan.guardians}
 }
 
 // gapBound is G4.
@@ -265,7 +253,7 @@ func (w *world) gapBound(k machine.Kind) time.Duration {
 
 // recoveryBound is G9.
 func (w *world) recoveryBound() time.Duration {
-	return w.stretched(w.machine.Recovery(w.times())) + 5*time.Second
+	return w.stretched(w.machine.Recovery.Of(w.times())) + 5*time.Second
 }
 
 // holdBound is for how long something may be held still: until the time is over for the one that releases it, who may
@@ -315,21 +303,19 @@ func (w *world) oneHistory() {
 	var right, wrong *process
 	for _, p := range w.processes(alive) {
 		if w.plan.ending == machine.NewerEntry {
-			w.oracle.violate("G7", fmt.Sprintf("%s goes on behind an entry of a newer format", p.name))
+			w.oracle.violate("G7", "%s goes on behind an entry of a newer format", p.name)
 		}
-		if w.oracle.agrees(p.state.Value()) {
+		o, v := w.oracle, p.state.Value()
+		if now, ok := o.at(v.Index()); ok && now.Chain() == v.Chain() {
 			right = p
-		} else {
-			wrong = p
-			if o := w.oracle; o.tells > 0 && p.state.Value().Index() >= o.tells {
-				o.violate("G7", fmt.Sprintf("%s goes on with a lost history, though it has read entry %d, which tells",
-					p.name, o.tells))
-			}
+			continue
+		}
+		if wrong = p; o.tells > 0 && v.Index() >= o.tells {
+			o.violate("G7", "%s goes on with a lost history, though it has read entry %d, which tells", p.name, o.tells)
 		}
 	}
 	if right != nil && wrong != nil {
-		w.oracle.violate("G7", fmt.Sprintf("%s goes on with the log's history, %s with a lost one", right.name,
-			wrong.name))
+		w.oracle.violate("G7", "%s goes on with the log's history, %s with a lost one", right.name, wrong.name)
 	}
 }
 
@@ -350,11 +336,7 @@ func (w *world) loseTail() bool {
 	// tells.
 	behind := 0
 	for seq := range uint64(w.chance.between(1, 2*int64(n)+2)) {
-		e := cluster.Entry{
-			Writer: "after-the-loss", Seq: seq + 1, BaseIndex: o.ref.Index(), BaseChain: o.ref.Chain(),
-			Commands: []cluster.Command{cluster.Configure{MoveBudget: 99}},
-		}
-		if d.write(e) > lost {
+		if d.write(w.forged("after-the-loss", seq+1, cluster.Configure{MoveBudget: 99})) > lost {
 			behind++
 		}
 		if behind == 2 && o.tells == 0 {

@@ -11,21 +11,32 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
+// say lets a value take in a command, which counts.
+func say(t *testing.T, v *cluster.Value, c cluster.Command) (cluster.Entry, cluster.Applied) {
+	t.Helper()
+	e := cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []cluster.Command{c}}
+	next, done := v.Apply(e)
+	if !done.Results[0].Accepted {
+		t.Fatalf("%v: %s", c, done.Results[0].Reason)
+	}
+	*v = next
+	return e, done
+}
+
+// named is a member of an epoch.
+func named(id cluster.MemberID, heartbeat string) cluster.EpochMember {
+	return cluster.EpochMember{Join: cluster.PrepareJoin{Member: id, Heartbeat: heartbeat}}
+}
+
 // TestBackIsAnotherLife: a member is back when it is joined again, not while it is away, nor as the life that has
 // ended.
 func TestBackIsAnotherLife(t *testing.T) {
 	t.Parallel()
 	w := &world{oracle: &oracle{}}
-	say := func(c cluster.Command) {
-		v := w.oracle.ref
-		w.oracle.ref, _ = v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1,
-			Commands: []cluster.Command{c}})
-	}
 	epoch := func(generation uint64, members ...cluster.EpochMember) {
-		say(cluster.Epoch{Start: 1, Generation: generation, Leader: "a", Members: members})
+		say(t, &w.oracle.ref, cluster.Epoch{Start: 1, Generation: generation, Leader: "a", Members: members})
 	}
-	a := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "a", Heartbeat: "1"}}
-	b := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "b", Heartbeat: "2"}}
+	a, b := named("a", "1"), named("b", "2")
 	epoch(1, a, b)
 	was, _ := w.oracle.ref.Member("b")
 	if a.Incarnation = 1; w.back(was) {
@@ -53,29 +64,20 @@ func TestFaultsEndWithTheFaults(t *testing.T) {
 func TestUnshared(t *testing.T) {
 	t.Parallel()
 	var v cluster.Value
-	say := func(c cluster.Command) {
-		next, done := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1,
-			Commands: []cluster.Command{c}})
-		if !done.Results[0].Accepted {
-			t.Fatalf("%v: %s", c, done.Results[0].Reason)
-		}
-		v = next
-	}
-	a := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "a", Heartbeat: "1"}}
-	say(cluster.Epoch{Start: 1, Generation: 1, Leader: "a", Members: []cluster.EpochMember{a}})
+	a, b := named("a", "1"), named("b", "2")
+	say(t, &v, cluster.Epoch{Start: 1, Generation: 1, Leader: "a", Members: []cluster.EpochMember{a}})
 	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Handover: cluster.HandoverFast,
 		Partitions: []string{"0", "1"}}
-	say(cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
+	say(t, &v, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
 	if got := unshared(&v); got != "" {
 		t.Errorf("alone: %s", got)
 	}
 	a.Incarnation = 1
-	b := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "b", Heartbeat: "2"}}
-	say(cluster.Epoch{Start: 1, Generation: 2, Leader: "a", Members: []cluster.EpochMember{a, b}})
+	say(t, &v, cluster.Epoch{Start: 1, Generation: 2, Leader: "a", Members: []cluster.EpochMember{a, b}})
 	if got := unshared(&v); !strings.HasPrefix(got, "a has yet to share j#") {
 		t.Errorf("after a join: %q", got)
 	}
-	say(v.Shares("a")[0])
+	say(t, &v, v.Shares("a")[0])
 	if got := unshared(&v); got != "" {
 		t.Errorf("it has shared: %s", got)
 	}
@@ -118,28 +120,20 @@ func TestIsolatedCopy(t *testing.T) {
 func TestHoldsOfOneEpoch(t *testing.T) {
 	t.Parallel()
 	o := &oracle{w: &world{disk: &disk{room: &room{}}}, held: map[heldLife]int64{}}
-	say := func(at time.Duration, c cluster.Command) {
-		e := cluster.Entry{Index: o.ref.Index() + 1, Writer: "w", Seq: uint64(o.ref.Index()) + 1,
-			Commands: []cluster.Command{c}}
-		next, done := o.ref.Apply(e)
-		if !done.Results[0].Accepted {
-			t.Fatalf("%v: %s", c, done.Results[0].Reason)
-		}
-		o.ref, o.w.now = next, int64(at)
+	at := func(now time.Duration, c cluster.Command) {
+		o.w.now = int64(now)
+		e, done := say(t, &o.ref, c)
 		o.said(nil, e, done)
 	}
-	named := func(id cluster.MemberID) cluster.EpochMember {
-		return cluster.EpochMember{Join: cluster.PrepareJoin{Member: id, Heartbeat: string(id)}}
-	}
-	say(0, cluster.Epoch{Start: 1, Generation: 1, Leader: "a",
-		Members: []cluster.EpochMember{named("a"), named("b"), named("c")}})
-	say(time.Second, cluster.LeaveCluster{Member: "b", Incarnation: 1, Hold: true})
-	say(holdTime-time.Second, cluster.LeaveCluster{Member: "c", Incarnation: 1, Hold: true})
-	say(holdTime+time.Second, cluster.ReleaseHold{Member: "b", Incarnation: 1})
+	at(0, cluster.Epoch{Start: 1, Generation: 1, Leader: "a",
+		Members: []cluster.EpochMember{named("a", "1"), named("b", "2"), named("c", "3")}})
+	at(time.Second, cluster.LeaveCluster{Member: "b", Incarnation: 1, Hold: true})
+	at(holdTime-time.Second, cluster.LeaveCluster{Member: "c", Incarnation: 1, Hold: true})
+	at(holdTime+time.Second, cluster.ReleaseHold{Member: "b", Incarnation: 1})
 	if o.violation != nil {
 		t.Errorf("its time was over: %v", o.violation)
 	}
-	say(holdTime+2*time.Second, cluster.ReleaseHold{Member: "c", Incarnation: 1})
+	at(holdTime+2*time.Second, cluster.ReleaseHold{Member: "c", Incarnation: 1})
 	if o.violation == nil {
 		t.Error("it was released three seconds after it had left")
 	}

@@ -87,9 +87,10 @@ func newOracle(w *world) *oracle {
 	return o
 }
 
-func (o *oracle) violate(promise, what string) {
+func (o *oracle) violate(promise, what string, args ...any) {
 	if o.violation == nil {
-		o.violation = &Violation{Seed: o.w.conf.Seed, Event: o.w.events, At: o.w.now, Promise: promise, What: what}
+		o.violation = &Violation{Seed: o.w.conf.Seed, Event: o.w.events, At: o.w.now, Promise: promise,
+			What: fmt.Sprintf(what, args...)}
 	}
 }
 
@@ -101,19 +102,11 @@ func (o *oracle) appended(rec store.Record) {
 	c, err := o.w.machine.Fold(o.ref, rec)
 	if err != nil {
 		if !o.doomed {
-			o.violate("G7", fmt.Sprintf("entry %d ends all members, though no newer Rota has written: %v", rec.Index,
-				err))
+			o.violate("G7", "entry %d ends all members, though no newer Rota has written: %v", rec.Index, err)
 		}
 		return
 	}
 	o.took(c)
-}
-
-// stored takes in that a document was written, or has gone.
-func (o *oracle) stored(key string) {
-	if o.truth != nil {
-		o.took(o.truth(o.ref, func() []store.Doc { return o.w.disk.docs.List("") }, key))
-	}
 }
 
 // took holds a change of the value to what was promised.
@@ -135,10 +128,10 @@ func (o *oracle) took(c machine.Change) {
 // apply holds an entry to the contracts of its commands.
 func (o *oracle) apply(before *cluster.Value, e cluster.Entry, done cluster.Applied) {
 	if why := contract.Broken(before, &o.ref, e, done); why != "" {
-		o.violate("G1", fmt.Sprintf("entry %d: %s", e.Index, why))
+		o.violate("G1", "entry %d: %s", e.Index, why)
 	}
 	if e.Writer == poisoner && (done.Foreign == "" || o.ref.Digest() != before.Digest()) {
-		o.violate("G1", fmt.Sprintf("entry %d, of another history, counts: %+v", e.Index, done))
+		o.violate("G1", "entry %d, of another history, counts: %+v", e.Index, done)
 	}
 	o.said(before, e, done)
 	o.again(e)
@@ -147,15 +140,12 @@ func (o *oracle) apply(before *cluster.Value, e cluster.Entry, done cluster.Appl
 
 // again: a writer that does not learn what became of its entry appends it once more, not for ever.
 func (o *oracle) again(e cluster.Entry) {
-	if o.last[e.Writer].Seq != e.Seq {
-		o.last[e.Writer] = repeats{Seq: e.Seq}
-		return
-	}
 	r := o.last[e.Writer]
-	r.Times++
-	o.last[e.Writer] = r
-	if r.Times > mostRepeats {
-		o.violate("G9", fmt.Sprintf("%s has appended its entry number %d for %d times", e.Writer, e.Seq, r.Times))
+	if r.Times++; r.Seq != e.Seq {
+		r = repeats{Seq: e.Seq}
+	}
+	if o.last[e.Writer] = r; r.Times > mostRepeats {
+		o.violate("G9", "%s has appended its entry number %d for %d times", e.Writer, e.Seq, r.Times)
 	}
 }
 
@@ -181,19 +171,17 @@ func (o *oracle) grants() {
 				seen.token = t
 				o.moves++
 			case t != 0 && t < seen.token && t != p.Token:
-				o.violate("G1", fmt.Sprintf("%s was given token %d after token %d", p.ID, t, seen.token))
+				o.violate("G1", "%s was given token %d after token %d", p.ID, t, seen.token)
 			}
 		}
 		if p.Owner != "" && !p.Offered {
 			if p.Token < seen.owned {
-				o.violate("G1", fmt.Sprintf("%s belongs to %s under token %d, after token %d", p.ID, p.Owner, p.Token,
-					seen.owned))
+				o.violate("G1", "%s belongs to %s under token %d, after token %d", p.ID, p.Owner, p.Token, seen.owned)
 			}
 			seen.owned = p.Token
 		}
 		if p.State == cluster.PartitionFinished && seen.state != p.State && !o.done[runID{p.ID, p.Token}] {
-			o.violate("G6", fmt.Sprintf("%s counts as done under token %d, but no run under it ended well", p.ID,
-				p.Token))
+			o.violate("G6", "%s counts as done under token %d, but no run under it ended well", p.ID, p.Token)
 		}
 		seen.state = p.State
 	}
@@ -205,8 +193,8 @@ func (o *oracle) applied(p *process, v cluster.Value) {
 		return
 	}
 	if r, ok := o.at(v.Index()); ok && (r.Chain() != v.Chain() || r.Digest() != v.Digest()) {
-		o.violate("G7", fmt.Sprintf("%s has another value at index %d: digest %s, chain %s, not %s, %s",
-			p.name, r.Index(), v.Digest(), v.Chain(), r.Digest(), r.Chain()))
+		o.violate("G7", "%s has another value at index %d: digest %s, chain %s, not %s, %s",
+			p.name, r.Index(), v.Digest(), v.Chain(), r.Digest(), r.Chain())
 	}
 }
 
@@ -220,12 +208,6 @@ func (o *oracle) at(index cluster.Index) (v cluster.Value, ok bool) {
 	return v, ok
 }
 
-// agrees tells whether a value stands in the history that the log has now.
-func (o *oracle) agrees(v cluster.Value) bool {
-	now, ok := o.at(v.Index())
-	return ok && now.Chain() == v.Chain()
-}
-
 // exclusive: a slot of a member runs one thing at a time.
 func (o *oracle) exclusive(r *run) {
 	if r.slot == 0 || o.doomed {
@@ -233,8 +215,7 @@ func (o *oracle) exclusive(r *run) {
 	}
 	for _, other := range r.p.runs {
 		if other.slot == r.slot && !other.over {
-			o.violate("G2", fmt.Sprintf("%s starts %s in slot %d, where %s runs", r.p.name, r.partition, r.slot,
-				other.partition))
+			o.violate("G2", "%s starts %s in slot %d, where %s runs", r.p.name, r.partition, r.slot, other.partition)
 		}
 	}
 }
@@ -246,23 +227,23 @@ func (o *oracle) started(r *run) {
 	o.shared(r)
 	o.paced(r)
 	if r.p.kept[runID{r.partition, r.token}] {
-		o.violate("G6", fmt.Sprintf("%s begins %s again under token %d, under which it was done there", r.p.name,
-			r.partition, r.token))
+		o.violate("G6", "%s begins %s again under token %d, under which it was done there", r.p.name,
+			r.partition, r.token)
 	}
 	p := o.part(r.partition)
 	for _, other := range p.runs {
 		if other.p == r.p {
-			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d",
-				r.partition, r.p.name, r.token, other.token))
+			o.violate("G2", "%s started on %s under token %d while it runs there under token %d",
+				r.partition, r.p.name, r.token, other.token)
 			continue
 		}
 		if r.handover != cluster.HandoverAtMostOne || other.handover != cluster.HandoverAtMostOne || o.doomed {
 			continue
 		}
 		if !other.p.paused && other.p.leased() {
-			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs on %s under token %d, whose lease is valid for another %s",
+			o.violate("G2", "%s started on %s under token %d while it runs on %s under token %d, whose lease is valid for another %s",
 				r.partition, r.p.name, r.token, other.p.name, other.token,
-				other.p.taken.ValidUntil.Sub(other.p.clock.at(o.w.now))))
+				other.p.taken.ValidUntil.Sub(other.p.clock.at(o.w.now)))
 		}
 	}
 	o.w.note("%s starts %s under token %d", r.p.label(), r.partition, r.token)
@@ -291,8 +272,8 @@ func (o *oracle) shared(r *run) {
 		}
 		for _, other := range p.runs {
 			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.leased() {
-				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition,
-					r.p.name, r.count, id, other.p.name, other.count))
+				o.violate("G2", "%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition,
+					r.p.name, r.count, id, other.p.name, other.count)
 			}
 		}
 	}
@@ -308,16 +289,16 @@ func (o *oracle) paced(r *run) {
 		}
 	}
 	if most, ok := maxRuns[r.kind]; ok && n >= most {
-		o.violate("max_runs", fmt.Sprintf("%s starts %s beside %d other runs of its type, of which there may be %d",
-			r.p.name, r.partition, n, most))
+		o.violate("max_runs", "%s starts %s beside %d other runs of its type, of which there may be %d",
+			r.p.name, r.partition, n, most)
 	}
 	last := o.part(r.partition).failed
 	if last == nil || last.p != r.p || last.token != r.token || r.attempt == 0 {
 		return
 	}
 	if pause := time.Duration(o.w.now - last.ended); pause < shortestBackOff(r.attempt) {
-		o.violate("back-off", fmt.Sprintf("%s begins %s again %s after its failure number %d", r.p.name, r.partition,
-			pause, r.attempt))
+		o.violate("back-off", "%s begins %s again %s after its failure number %d", r.p.name, r.partition,
+			pause, r.attempt)
 	}
 }
 
@@ -350,8 +331,8 @@ func (o *oracle) acted(r *run) {
 	if r.token < p.act {
 		o.refused++
 		if r.handover == cluster.HandoverAtMostOne && !o.doomed {
-			o.violate("G3", fmt.Sprintf("%s acted on %s under token %d, under a valid lease, after an act under token %d",
-				r.p.name, r.partition, r.token, p.act))
+			o.violate("G3", "%s acted on %s under token %d, under a valid lease, after an act under token %d",
+				r.p.name, r.partition, r.token, p.act)
 		}
 		return
 	}
@@ -361,10 +342,10 @@ func (o *oracle) acted(r *run) {
 // halted: a member may end itself only where the history was rewritten or is of a newer format, or its name is taken.
 func (o *oracle) halted(p *process, err error) {
 	var taken *protocol.NameTakenError
-	if o.doomed || errors.As(err, &taken) && o.w.twins(p) {
+	if o.doomed || errors.As(err, &taken) && o.w.names[p.name] > 1 {
 		return
 	}
-	o.violate("G9", fmt.Sprintf("%s ended itself: %v", p.name, err))
+	o.violate("G9", "%s ended itself: %v", p.name, err)
 }
 
 // said holds what members say in an entry against what is so.
@@ -377,14 +358,14 @@ func (o *oracle) said(before *cluster.Value, e cluster.Entry, done cluster.Appli
 		case cluster.Stopped: // what has stopped under a token does not run under it
 			for _, r := range o.part(c.Partition).runs {
 				if r.token == c.Token {
-					o.violate("G2", fmt.Sprintf("entry %d: %s has stopped under token %d, and it runs on %s", e.Index,
-						c.Partition, c.Token, r.p.name))
+					o.violate("G2", "entry %d: %s has stopped under token %d, and it runs on %s", e.Index,
+						c.Partition, c.Token, r.p.name)
 				}
 			}
 		case cluster.Epoch: // no more starts of the group are counted than there were
 			if n := o.w.disk.room.forgotten; c.Start > 1+n {
-				o.violate("G1", fmt.Sprintf("entry %d: %v counts start %d of the group, which was forgotten %d times",
-					e.Index, c, c.Start, n))
+				o.violate("G1", "entry %d: %v counts start %d of the group, which was forgotten %d times",
+					e.Index, c, c.Start, n)
 			}
 		case cluster.AdvanceWindow:
 			o.window(before, c)
@@ -395,8 +376,7 @@ func (o *oracle) said(before *cluster.Value, e cluster.Entry, done cluster.Appli
 		case cluster.ReleaseHold: // what is held for a member is not given away before its time, by any clock
 			began, ok := o.held[heldLife{c.Member, c.Incarnation}]
 			if early := int64(holdTime) * 1000 / (1000 + o.w.plan.rho); ok && o.w.now-began < early {
-				o.violate("G8", fmt.Sprintf("what is held for %s was given away after %s", c.Member,
-					time.Duration(o.w.now-began)))
+				o.violate("G8", "what is held for %s was given away after %s", c.Member, time.Duration(o.w.now-began))
 			}
 		}
 	}
@@ -412,16 +392,15 @@ func (o *oracle) window(before *cluster.Value, c cluster.AdvanceWindow) {
 	for _, it := range c.Items {
 		id := cluster.NewPartitionID(job, task, it.Key)
 		if p.listed[id]++; p.listed[id] > 1 {
-			o.violate("G6", fmt.Sprintf("%s has listed %s twice", key, id))
+			o.violate("G6", "%s has listed %s twice", key, id)
 		}
 	}
 	if next, _ := strconv.Atoi(string(c.Cursor)); next != len(p.listed) {
-		o.violate("G5", fmt.Sprintf("%s is at %d and has listed %d", c.Partition, next, len(p.listed)))
+		o.violate("G5", "%s is at %d and has listed %d", c.Partition, next, len(p.listed))
 	}
 	for _, k := range c.Done {
 		if p, _ := before.Partition(cluster.NewPartitionID(job, task, k)); !o.done[runID{p.ID, p.Token}] {
-			o.violate("G6", fmt.Sprintf("%s was taken out under token %d, and no run under it has ended well", p.ID,
-				p.Token))
+			o.violate("G6", "%s was taken out under token %d, and no run under it has ended well", p.ID, p.Token)
 		}
 	}
 }

@@ -101,7 +101,8 @@ func (w *world) start(name cluster.MemberID) {
 		s.Guard = p.guard
 	}
 	p.state = w.machine.Start(s)
-	p.handle = newHandle(w.disk, p)
+	p.handle = &handle{d: w.disk, p: p}
+	p.handle.Side = p.handle
 	p.caller = w.machine.Caller(s, p.handle)
 	types := make([]supervisor.StepType, len(typeNames))
 	for i, n := range typeNames {
@@ -299,12 +300,10 @@ func (p *process) resume() {
 	if !p.paused || !p.up {
 		return
 	}
-	p.paused = false
-	waiting := p.waiting
-	p.waiting = nil
-	for _, do := range waiting {
+	for _, do := range p.waiting {
 		p.later(1, int64(3*time.Millisecond), do)
 	}
+	p.paused, p.waiting = false, nil
 }
 
 // leased tells whether the process, if it looked, would find its lease valid now.

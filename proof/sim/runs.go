@@ -170,13 +170,6 @@ func (p *process) given(r *run) bool {
 		func(g *protocol.Grant) bool { return g.Partition == r.partition && g.Token == r.token })
 }
 
-// fail cuts a run short: a fault ends a run with an error, as a panic does.
-func (p *process) fail(r *run) {
-	if !r.over && !r.stopping {
-		p.exit(r, supervisor.Failed)
-	}
-}
-
 // windowSize is how many items a partitioner has outstanding.
 const windowSize = 4
 

@@ -1,10 +1,15 @@
 package sim
 
 import (
+	"cmp"
+	"hash/fnv"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol"
 )
 
 // StoreMode is what kind of store the world has.
@@ -63,7 +68,7 @@ func drawPlan(c Config) plan {
 	}
 	p.pinned = c.Seed%12 == 11
 	p.paced = stream(c.Seed, "paced").oneIn(2) // a stream of its own: what the others do stays as it is
-	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
+	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration))
 	if (c.Seed%4 == 2 && p.mode != Heartbeats || c.Seed%8 == 5 && p.mode == Heartbeats) &&
 		c.Machine.Has(machine.GuardianEnds) {
 		p.guardians = true
@@ -87,25 +92,26 @@ type Fault struct {
 	Draw  uint64 // seed of what else it needs: which member, how long
 }
 
+// faultsPerHour is what a script aims at.
+const faultsPerHour = 700
+
 // anyPhase is the phase of a fault that may hit a member in each of its phases.
 const anyPhase = ""
 
 // drawScript draws which faults are on in this run, and when which is due.
-func drawScript(table []machine.Fault, r chance, length, rate int64) []Fault {
+func drawScript(table []machine.Fault, r chance, length int64) []Fault {
 	var on []machine.Fault
+	total := int64(0)
 	for _, k := range table {
 		if k.Weight > 0 && !r.oneIn(3) { // swarm: a fault that is off lets others show
 			on = append(on, k)
+			total += k.Weight
 		}
 	}
 	if len(on) == 0 {
 		return nil
 	}
-	total := int64(0)
-	for _, k := range on {
-		total += k.Weight
-	}
-	n := rate * length / int64(time.Hour)
+	n := faultsPerHour * length / int64(time.Hour)
 	n = r.between(n/2, n+n/2)
 	out := make([]Fault, 0, n)
 	for range n {
@@ -133,7 +139,7 @@ func withFaults(c Config, script []Fault, name string, kinds ...machine.Kind) []
 }
 
 func inOrder(script []Fault) []Fault {
-	slices.SortStableFunc(script, func(a, b Fault) int { return int(max(-1, min(1, a.At-b.At))) })
+	slices.SortStableFunc(script, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return script
 }
 
@@ -177,7 +183,7 @@ func Shrink(c Config, runs int) (Config, Result) {
 	for size := max(1, len(c.Script)/2); runs > 0; size /= 2 {
 		for at := 0; at < len(c.Script) && runs > 0; {
 			next := c
-			next.Script = append(append([]Fault(nil), c.Script[:at]...), c.Script[min(len(c.Script), at+size):]...)
+			next.Script = slices.Delete(slices.Clone(c.Script), at, min(len(c.Script), at+size))
 			if !try(next) {
 				at += size
 			}
@@ -187,4 +193,75 @@ func Shrink(c Config, runs int) (Config, Result) {
 		}
 	}
 	return c, best
+}
+
+// chance is one stream of randomness. Streams are independent: what one member draws does not change what another one
+// gets.
+type chance struct{ *rand.Rand }
+
+// stream is the stream of a seed for one purpose.
+func stream(seed uint64, purpose ...string) chance {
+	h := fnv.New64a()
+	h.Write([]byte(strings.Join(purpose, "\x00")))
+	return chance{rand.New(rand.NewPCG(seed, h.Sum64()))}
+}
+
+// between draws from lo to hi, both included.
+func (c chance) between(lo, hi int64) int64 {
+	if hi <= lo {
+		return lo
+	}
+	return lo + c.Int64N(hi-lo+1)
+}
+
+// oneIn is true once in n times.
+func (c chance) oneIn(n int64) bool { return c.Int64N(n) == 0 }
+
+func pick[T any](c chance, of []T) T { return of[c.IntN(len(of))] }
+
+// happening is something that is due at an instant of true time.
+type happening struct {
+	at  int64
+	tie uint64 // drawn by the world: the order of what is due at the same instant is explored, not fixed
+	seq uint64
+	do  func()
+}
+
+// queue is a heap of what is due. No two are equal: any heap yields them in the same order.
+type queue []happening
+
+func (q queue) Len() int      { return len(q) }
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(happening)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	h := (*q)[last]
+	*q = slices.Delete(*q, last, last+1) // what it holds is let go
+	return h
+}
+
+// Less orders by instant, then by chance.
+func (q queue) Less(i, j int) bool {
+	a, b := &q[i], &q[j]
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie), cmp.Compare(a.seq, b.seq)) < 0
+}
+
+// clock is the suspend-aware clock of one machine: it starts anywhere and its rate is wrong by some thousandths.
+type clock struct {
+	base  int64 // true time of the last change of rate
+	local int64 // what it showed then
+	rate  int64 // thousandths that it is too fast
+}
+
+func (c *clock) at(trueTime int64) protocol.Instant {
+	return protocol.Instant(c.local + (trueTime-c.base)*(1000+c.rate)/1000)
+}
+
+// when is the first true time at which the clock shows at least t.
+func (c *clock) when(t protocol.Instant) int64 {
+	return c.base + ((int64(t)-c.local)*1000+999+c.rate)/(1000+c.rate)
+}
+
+func (c *clock) setRate(trueTime, rate int64) {
+	c.local, c.base, c.rate = int64(c.at(trueTime)), trueTime, rate
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -22,11 +23,12 @@ func (w *world) strike(f Fault) {
 		w.strikeAll(f, r)
 		return
 	}
-	suits := func(p *process) bool { return f.Phase == anyPhase || p.state.Phase() == f.Phase }
-	found := w.processes(suits)
-	if info.Suits == nil && f.Phase == anyPhase {
-		found = w.processes(func(p *process) bool { return slices.Contains(info.Phases, p.state.Phase()) })
-	}
+	found := w.processes(func(p *process) bool {
+		if f.Phase == anyPhase {
+			return info.Suits != nil || slices.Contains(info.Phases, p.state.Phase())
+		}
+		return p.state.Phase() == f.Phase
+	})
 	if len(found) == 0 {
 		w.waiting = append(w.waiting, f)
 		return
@@ -81,7 +83,9 @@ func (w *world) hit(p *process, f Fault, r chance) {
 		if len(p.runs) == 0 {
 			return
 		}
-		p.fail(pick(r, p.runs))
+		if x := pick(r, p.runs); !x.over && !x.stopping { // as a panic does
+			p.exit(x, supervisor.Failed)
+		}
 	case machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff:
 		if p.guard == nil || p.guard.line == nil {
 			return
@@ -125,27 +129,14 @@ func (p *process) takes(suits func(machine.Kind) bool) machine.Kind {
 	return k
 }
 
+// cut cuts a process off for a while, unless the faults are over.
 func (w *world) cut(p *process, k machine.Kind, d int64) {
-	p.cutOut = p.cutOut || k != machine.CutIn
-	p.cutIn = p.cutIn || k != machine.CutOut
-	w.after(d, func() { p.cutOut, p.cutIn = false, false })
-}
-
-// cutFor cuts a process off for a while, unless the faults are over.
-func (w *world) cutFor(p *process, d int64) {
-	if !w.healing {
-		w.cut(p, machine.Cut, d)
-	}
-}
-
-// deafen lets nothing reach a member for a TTL: were it counted out wrongly now, it would not hear of that.
-func (w *world) deafen(whom cluster.MemberID) {
 	if w.healing {
 		return
 	}
-	for _, p := range w.processes(func(p *process) bool { return p.name == whom }) {
-		w.cut(p, machine.CutIn, int64(w.plan.ttl))
-	}
+	p.cutOut = p.cutOut || k != machine.CutIn
+	p.cutIn = p.cutIn || k != machine.CutOut
+	w.after(d, func() { p.cutOut, p.cutIn = false, false })
 }
 
 // strikeAll lets a fault happen to the store, or to the cluster as a whole.
@@ -223,17 +214,14 @@ func (w *world) foreign(r chance) {
 	}
 	for m := range ref.Members() {
 		if r.oneIn(2) {
-			commands = append(commands, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation + 1,
-				Reason: "stale"},
-				cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation - 1, By: m.ID,
-					ByIncarnation: m.Incarnation},
-				cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation - 1})
+			i := m.Incarnation
+			commands = append(commands, cluster.LeaveCluster{Member: m.ID, Incarnation: i + 1, Reason: "stale"},
+				cluster.AcceptJoin{Member: m.ID, Incarnation: i - 1, By: m.ID, ByIncarnation: i},
+				cluster.AbortJoin{Member: m.ID, Incarnation: i - 1})
 		}
 	}
 	commands = append(commands, cluster.KillJob{Job: "nobody-knows-it"})
-	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), BaseIndex: ref.Index(), BaseChain: ref.Chain(),
-		Commands: commands}
-	w.disk.write(e)
+	w.disk.write(w.forged("foreign", uint64(r.between(1, 5)), commands...))
 	w.impostor(r)
 	if w.machine.Has(machine.TailLost) { // leader is not yet proved under other histories
 		w.poison()
@@ -245,12 +233,17 @@ func (w *world) foreign(r chance) {
 func (w *world) poison() {
 	ref := w.oracle.ref
 	for j := range ref.Jobs() {
-		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(),
-			BaseChain: ref.Chain() + 1,
-			Commands:  []cluster.Command{cluster.KillJob{Job: j.ID}}}
+		e := w.forged(poisoner, uint64(ref.Index())+1, cluster.KillJob{Job: j.ID})
+		e.BaseChain++
 		w.disk.write(e)
 		return
 	}
+}
+
+// forged is an entry that no member has written, by somebody who has read the whole log.
+func (w *world) forged(by cluster.WriterID, seq uint64, commands ...cluster.Command) cluster.Entry {
+	ref := &w.oracle.ref
+	return cluster.Entry{Writer: by, Seq: seq, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
 }
 
 // poisoner writes what must be refused.
@@ -305,9 +298,7 @@ func (w *world) impostor(r chance) {
 		}
 		c = a
 	}
-	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
-		Commands: []cluster.Command{c}}
-	w.disk.write(e)
+	w.disk.write(w.forged("impostor", uint64(ref.Index())+1, c))
 }
 
 // announce lets a member end for a restart: in its place an operator's tool writes that its grants are to be held.

@@ -2,17 +2,20 @@ package sim
 
 import (
 	"cmp"
+	"container/heap"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // Config of one run. Equal configs give equal runs.
@@ -20,17 +23,14 @@ type Config struct {
 	Machine  *machine.Machine
 	Seed     uint64
 	Duration time.Duration // of virtual time under faults; default 1 h
-	Rate     int64         // faults per hour that the script aims at; default 700
 	Script   []Fault       // instead of the one that the seed draws; with Scripted
 	Scripted bool
 	// Drift is how wrong the rates of clocks may be, in thousandths; default 50, the bound that members count on.
 	// Beyond it owners may overlap: a run with more shows that the simulator would notice.
 	Drift int64
-	// Trace gets one line per event up to event TraceTo (0: all). With Whole a line has all that an event and its
-	// effects say, as the digest does.
+	// Trace gets one line per event up to event TraceTo (0: all).
 	Trace   io.Writer
 	TraceTo uint64
-	Whole   bool
 }
 
 // world is one run.
@@ -68,9 +68,20 @@ func Run(c Config) Result {
 	if c.Scripted {
 		w.plan.script = c.Script
 	}
-	w.result = newResult(w)
-	w.disk, w.oracle, w.client = newDisk(w), newOracle(w), newClient(w)
-	w.begin()
+	w.result = Result{Seed: c.Seed, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Kind]int{},
+		Pairs: map[machine.Pair]int{}}
+	w.disk = &disk{w: w, tombs: map[string]*process{},
+		room: &room{w: w, group: memory.NewGroup(0), waits: map[uint64]func(memory.GroupAnswer){}}}
+	w.oracle, w.client = newOracle(w), newClient(w)
+	for i := range w.plan.members {
+		w.after(w.chance.between(0, int64(10*time.Second)),
+			func() { w.start(cluster.MemberID(fmt.Sprintf("m%02d", i))) })
+	}
+	for _, f := range w.plan.script {
+		w.after(f.At, func() { w.strike(f) })
+	}
+	w.client.insist()
+	w.remember()
 	w.pass(c.Duration)
 	switch {
 	case w.broken():
@@ -84,21 +95,8 @@ func Run(c Config) Result {
 
 func withDefaults(c Config) Config {
 	c.Duration = cmp.Or(c.Duration, time.Hour)
-	c.Rate = cmp.Or(c.Rate, 700)
 	c.Drift = cmp.Or(c.Drift, 50)
 	return c
-}
-
-func (w *world) begin() {
-	for i := range w.plan.members {
-		w.after(w.chance.between(0, int64(10*time.Second)),
-			func() { w.start(cluster.MemberID(fmt.Sprintf("m%02d", i))) })
-	}
-	for _, f := range w.plan.script {
-		w.after(f.At, func() { w.strike(f) })
-	}
-	w.client.insist()
-	w.remember()
 }
 
 // remember keeps what there is, so that it can be shown when it is old.
@@ -109,7 +107,7 @@ func (w *world) remember() {
 
 func (w *world) after(d int64, do func()) {
 	w.seq++
-	w.queue.add(happening{at: w.now + max(0, d), tie: w.chance.Uint64(), seq: w.seq, do: do})
+	heap.Push(&w.queue, happening{at: w.now + max(0, d), tie: w.chance.Uint64(), seq: w.seq, do: do})
 }
 
 // until lets things happen until an instant, until enough, or until a promise is broken; it tells whether it was
@@ -122,7 +120,7 @@ func (w *world) until(t int64, enough func() bool) bool {
 		if w.queue[0].at > t {
 			break
 		}
-		h := w.queue.next()
+		h := heap.Pop(&w.queue).(happening)
 		w.now = h.at
 		h.do()
 	}
@@ -146,47 +144,9 @@ func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
 		w.text = append(machine.AppendText(w.text, e), ", "...)
 	}
 	w.digest.Write(w.text) // never fails
-	if w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo) {
+	if w.traces() {
 		w.trace(p, ev, fx)
 	}
-}
-
-// tell hints at a change of a document, or, for "", of the log, as a store that has watches does.
-func (w *world) tell(key string) {
-	if !w.plan.watches {
-		return
-	}
-	for _, p := range w.procs {
-		if !p.up {
-			continue
-		}
-		for _, prefix := range w.machine.Told(p.state, key) {
-			w.hint(p, prefix)
-		}
-	}
-}
-
-// hint tells a member of a change below a prefix, or, where that is empty, of the log.
-func (w *world) hint(p *process, prefix string) {
-	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
-	if p.takes(func(k machine.Kind) bool { return k == machine.WatchLost }) != "" {
-		return
-	}
-	if p.takes(func(k machine.Kind) bool { return k == machine.WatchLate }) != "" {
-		d = p.chance.between(0, 2*int64(w.plan.ttl))
-	}
-	if p.hinted[prefix] {
-		return // merged with the one that is on its way
-	}
-	p.hinted[prefix] = true
-	w.after(d, func() {
-		p.reaches(func() {
-			p.hinted[prefix] = false
-			if !p.cutIn && !w.disk.away {
-				p.post(member.Hinted{Prefix: prefix})
-			}
-		})
-	})
 }
 
 // anyProcess draws one of those that suit, nil when there is none.
@@ -209,9 +169,6 @@ func (w *world) processes(suits func(*process) bool) []*process {
 }
 
 func alive(*process) bool { return true }
-
-// twins tells whether another process has, or had a while ago, the same name.
-func (w *world) twins(p *process) bool { return w.names[p.name] > 1 }
 
 // died starts a process again after a while, under its name or another one.
 func (w *world) died(p *process) {
@@ -241,4 +198,89 @@ func (w *world) died(p *process) {
 func (w *world) count(k machine.Kind, phase string) {
 	w.result.Faults[k]++
 	w.result.Pairs[machine.Pair{Kind: k, Phase: phase}]++
+}
+
+// trace writes one line about a step: its number, when, whose, what came in, what went out, and the value behind it.
+func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
+	out := make([]string, len(fx))
+	for i, e := range fx {
+		out[i] = machine.Short(e)
+	}
+	v := p.state.Value()
+	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.events,
+		time.Duration(w.now).Round(time.Microsecond), p.label(), p.state.Phase(),
+		v.Index(), v.Digest(), machine.Short(ev), strings.Join(out, ", "))
+}
+
+func (p *process) label() string { return fmt.Sprintf("%s#%d", p.name, p.id) }
+
+// note writes a line about what is not a step.
+func (w *world) note(format string, args ...any) {
+	fmt.Fprintf(w.digest, "\n%d "+format, append([]any{w.now}, args...)...)
+	if w.traces() {
+		fmt.Fprintf(w.conf.Trace, "%7s %12s %s\n", "", time.Duration(w.now).Round(time.Microsecond),
+			fmt.Sprintf(format, args...))
+	}
+}
+
+func (w *world) traces() bool {
+	return w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo)
+}
+
+// Result is what a run showed.
+type Result struct {
+	Seed     uint64
+	Duration time.Duration // of virtual time, healing included
+	TTL      time.Duration
+	Mode     StoreMode
+	Events   uint64 // steps of members
+	Entries  uint64 // of the log
+	Moves    int64  // new tokens
+	Faults   map[machine.Kind]int
+	Pairs    map[machine.Pair]int
+	Gap      Timed // without an owner after a single failure: the one that came nearest to its bound
+	Recovery Timed // until all was well after the last fault
+	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the
+	// former one was suspended, or ignored its cancel after it had lost its lease.
+	Overlap time.Duration
+	Refused uint64 // effects on a resource that is fenced by tokens
+	// Digest is a hash of all that happened, with the text of every event and effect: equal configs, equal digests.
+	Digest    uint64
+	Violation *Violation
+}
+
+// Timed is how long something took, and how long it may take.
+type Timed struct{ Took, Bound time.Duration }
+
+// String rounds both.
+func (t Timed) String() string {
+	return fmt.Sprintf("%s of %s", t.Took.Round(time.Millisecond), t.Bound.Round(time.Millisecond))
+}
+
+// Nearer tells whether it is nearer to its bound than another one, or there is no other one.
+func (t Timed) Nearer(o Timed) bool {
+	return o.Bound == 0 || t.Took.Seconds()*o.Bound.Seconds() > o.Took.Seconds()*t.Bound.Seconds()
+}
+
+// Violation is a broken promise.
+type Violation struct {
+	Seed    uint64
+	Event   uint64
+	At      int64 // ns of virtual time
+	Promise string
+	What    string
+}
+
+// Error says which promise was broken, where, and how to see it again.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s broken in seed %d at event %d (%s): %s", v.Promise, v.Seed, v.Event, time.Duration(v.At),
+		v.What)
+}
+
+func (w *world) finish() Result {
+	r := w.result
+	r.Duration, r.Events, r.Entries = time.Duration(w.now), w.events, w.oracle.ref.Applied()
+	r.Moves, r.Overlap, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.refused
+	r.Digest, r.Violation = binary.BigEndian.Uint64(w.digest.Sum(nil)), w.oracle.violation
+	return r
 }

@@ -1,3 +1,13 @@
+// Package contract says what each command of the log may do, apart from the code that does it: what the comments of the
+// commands in package cluster promise.
+//
+// [Broken] looks at a value before and after an entry and tells what was not kept. The simulator and the exhaustive
+// checker ask it after every entry, so that a flaw of Apply is found even where no owner is hurt by it at once. It
+// reads values through their public methods alone, and repeats none of Apply's code.
+//
+// It judges what can be judged from outside: commands name incarnations and tokens that must be those of the value
+// before, since nobody can name an index that is not there yet. Where the first command of an entry may have changed
+// what the second one meets, it says nothing.
 package contract
 
 import (
@@ -11,12 +21,14 @@ import (
 // Broken tells which contract an entry broke that took before to after; "" for none.
 func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied) string {
 	c := change{before, after, e, done}
-	if l, led := before.Leader(); led && (l.Writer != e.Writer || leads(e)) && refused(done) &&
-		before.Digest() == after.Digest() {
-		return "" // it is not of the leader, or of a term that has begun, and did nothing
-	}
-	if l, led := before.Leader(); led && l.Writer != e.Writer && !leads(e) {
-		return fmt.Sprintf("it counts, though %s wrote it and %s leads", e.Writer, l.Writer)
+	if l, led := before.Leader(); led && (l.Writer != e.Writer || leads(e)) {
+		counts := slices.ContainsFunc(done.Results, func(r cluster.Result) bool { return r.Accepted })
+		switch {
+		case !counts && before.Digest() == after.Digest():
+			return "" // it is not of the leader, or of a term that has begun, and did nothing
+		case !leads(e):
+			return fmt.Sprintf("it counts, though %s wrote it and %s leads", e.Writer, l.Writer)
+		}
 	}
 	if repeated := e.Seq <= before.Wrote(e.Writer); repeated || done.Duplicate {
 		return c.duplicate(repeated)
@@ -40,17 +52,11 @@ type change struct {
 }
 
 // leads tells whether an entry begins a term.
-func leads(e cluster.Entry) bool {
-	if len(e.Commands) == 0 {
-		return false
+func leads(e cluster.Entry) (ok bool) {
+	if len(e.Commands) > 0 {
+		_, ok = e.Commands[0].(cluster.Lead)
 	}
-	_, ok := e.Commands[0].(cluster.Lead)
 	return ok
-}
-
-// refused tells whether nothing of an entry was accepted.
-func refused(done cluster.Applied) bool {
-	return !slices.ContainsFunc(done.Results, func(r cluster.Result) bool { return r.Accepted })
 }
 
 // duplicate: an entry that is in the log twice is applied once.
@@ -192,6 +198,38 @@ func (c *change) finished(d cluster.FinishPartition) string {
 	return ""
 }
 
+// written: a command that is written under a partition is its present owner's.
+func (c *change) written(by cluster.PartitionID, t cluster.Token) string {
+	if by == "" {
+		return ""
+	}
+	return c.underToken(by, t, false)
+}
+
+func (c *change) updated(d cluster.UpdateJob) string {
+	was, ok := c.before.Job(d.Job)
+	if !ok || !c.alone() {
+		return ""
+	}
+	if was.Spec.Source != d.Spec.Source {
+		return fmt.Sprintf("it is from source %q", was.Spec.Source)
+	}
+	for i := range d.Spec.Tasks {
+		now := &d.Spec.Tasks[i]
+		old, ok := was.Task(now.Name)
+		if !ok {
+			continue
+		}
+		for _, key := range old.Partitions {
+			p, there := c.after.Partition(cluster.NewPartitionID(d.Job, now.Name, key))
+			if there && !p.Dropped && !slices.Contains(now.Partitions, key) {
+				return fmt.Sprintf("%s is there still", p.ID)
+			}
+		}
+	}
+	return ""
+}
+
 // taskOf is the task that a partition belongs to.
 func taskOf(v *cluster.Value, id cluster.PartitionID) (*cluster.TaskSpec, bool) {
 	job, task, _ := id.Split()
@@ -207,12 +245,11 @@ func sibling(id cluster.PartitionID, key string) cluster.PartitionID {
 
 // ring: whenever somebody could be joined, somebody is.
 func (c *change) ring() string {
-	there := false
+	_, ok := c.after.FirstJoined()
 	for m := range c.after.Members() {
-		there = there || m.State != cluster.MemberHeld
-	}
-	if _, ok := c.after.FirstJoined(); there && !ok {
-		return "there are members, and nobody is joined"
+		if m.State != cluster.MemberHeld && !ok {
+			return "there are members, and nobody is joined"
+		}
 	}
 	return ""
 }
@@ -252,21 +289,17 @@ func (c *change) spoken(id cluster.PartitionID) bool {
 	if t, ok := taskOf(c.before, id); !ok || t.Handover == cluster.HandoverFast {
 		return true
 	}
-	for _, command := range c.entry.Commands {
-		var of cluster.PartitionID
+	return slices.ContainsFunc(c.entry.Commands, func(command cluster.Command) bool {
 		switch d := command.(type) {
 		case cluster.Started:
-			of = d.Partition
+			return d.Partition == id
 		case cluster.Stopped:
-			of = d.Partition
+			return d.Partition == id
 		case cluster.FinishPartition:
-			of = d.Partition
+			return d.Partition == id
 		case cluster.KillJob, cluster.UpdateJob, cluster.SubmitJob:
 			return true
 		}
-		if of == id {
-			return true
-		}
-	}
-	return false
+		return false
+	})
 }

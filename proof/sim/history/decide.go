@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -128,18 +129,161 @@ func nobody(records []Record, end int64, why string, times func(process) []span)
 	begin := slices.MinFunc(records, func(a, b Record) int { return cmp.Compare(a.At, b.At) }).At
 	var able []span
 	for _, p := range processesOf(History{Records: records}) {
-		var away []span
-		for _, s := range p.asleep {
-			away = append(away, span{s.from, s.to})
-		}
 		for _, t := range times(p) {
-			able = append(able, without(t, away)...)
+			able = append(able, without(t, asleep(p.asleep))...)
 		}
 	}
-	slices.SortStableFunc(able, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out []Span
-	for _, s := range without(span{begin, end}, able) {
+	for _, s := range without(span{begin, end}, byBegin(able)) {
 		out = append(out, Span{From: s.from, To: s.to, Why: why})
+	}
+	return out
+}
+
+// never is an instant that does not come.
+const never = math.MaxInt64
+
+// process is one start of a member.
+type process struct {
+	member      cluster.MemberID
+	incarnation uint64
+	began       int64
+	ended       int64 // never while it runs
+	end         Record
+	asleep      []sleep // by time
+	joined      []span  // in which it was a member, by time
+}
+
+// sleep is a time in which a process was suspended.
+type sleep struct {
+	span
+	record  Record
+	machine bool // all of the machine stood still
+}
+
+// asleep are the times of sleeps.
+func asleep(sleeps []sleep) []span {
+	out := make([]span, len(sleeps))
+	for i, s := range sleeps {
+		out[i] = s.span
+	}
+	return out
+}
+
+func compareProcess(p process, r Record) int {
+	return cmp.Or(cmp.Compare(p.member, r.Member), cmp.Compare(p.incarnation, r.Incarnation))
+}
+
+// processesOf collects what happened to processes.
+func processesOf(h History) []process {
+	records := slices.Clone(h.Records)
+	byTime(records)
+	var out []process
+	for _, r := range records {
+		if r.Kind < Began || r.Kind > Left {
+			continue
+		}
+		i, ok := slices.BinarySearchFunc(out, r, compareProcess)
+		if !ok {
+			out = slices.Insert(out, i, process{member: r.Member, incarnation: r.Incarnation, ended: never})
+		}
+		out[i].note(r)
+	}
+	for i := range out {
+		out[i].stall(h.Stalls)
+	}
+	return out
+}
+
+// stall adds the sleeps of a machine that stood still. They may lie inside others.
+func (p *process) stall(stalls []Span) {
+	for _, s := range stalls {
+		if s.To <= p.began || s.From >= p.ended {
+			continue
+		}
+		record := Record{At: s.From, Kind: Suspended, Member: p.member, Incarnation: p.incarnation}
+		p.asleep = append(p.asleep, sleep{span{max(s.From, p.began), min(s.To, p.ended)}, record, true})
+	}
+	slices.SortStableFunc(p.asleep, func(a, b sleep) int { return cmp.Compare(a.from, b.from) })
+}
+
+func (p *process) note(r Record) {
+	last := len(p.asleep) - 1
+	switch r.Kind {
+	case Began:
+		p.began = r.At
+	case Killed, Exited:
+		p.ended, p.end = min(p.ended, r.At), r
+	case Suspended:
+		if last < 0 || p.asleep[last].to != never {
+			p.asleep = append(p.asleep, sleep{span: span{r.At, never}, record: r})
+		}
+	case Resumed:
+		if last >= 0 && p.asleep[last].to == never {
+			p.asleep[last].to = r.At
+		}
+	case Joined, Left:
+		p.joined = opened(p.joined, r.Kind == Joined, r.At, never)
+	}
+}
+
+// opened are spans of which the last one goes on to an end, or has ended, at an instant.
+func opened(spans []span, goes bool, at, end int64) []span {
+	last := len(spans) - 1
+	open := last >= 0 && spans[last].to == end
+	switch {
+	case goes && !open:
+		spans = append(spans, span{at, end})
+	case !goes && open:
+		spans[last].to = at
+	}
+	return spans
+}
+
+// process finds the start of a member that a record is about; a zero one that lives for ever if nothing happened to it.
+func (j *judge) process(r Record) process {
+	i, ok := slices.BinarySearchFunc(j.processes, r, compareProcess)
+	if !ok {
+		return process{member: r.Member, incarnation: r.Incarnation, ended: never}
+	}
+	return j.processes[i]
+}
+
+// down tells whether no process of a member is awake at an instant, as far as something is known of it.
+func (j *judge) down(m cluster.MemberID, at int64) bool {
+	known := false
+	for _, p := range j.processes {
+		if p.member != m || p.began > at {
+			continue
+		}
+		known = true
+		if at < p.ended && !p.sleeps(at) {
+			return false
+		}
+	}
+	return known
+}
+
+// sleeps tells whether the process is suspended at an instant.
+func (p process) sleeps(at int64) bool {
+	return slices.ContainsFunc(p.asleep, func(s sleep) bool { return s.from <= at && at < s.to })
+}
+
+// failures are the instants in [from, to) at which a process of the member was killed, ended or was suspended.
+func (j *judge) failures(m cluster.MemberID, from, to int64) []int64 {
+	var out []int64
+	for _, p := range j.processes {
+		if p.member != m {
+			continue
+		}
+		if from <= p.ended && p.ended < to {
+			out = append(out, p.ended)
+		}
+		for _, s := range p.asleep {
+			if from <= s.from && s.from < to {
+				out = append(out, s.from)
+			}
+		}
 	}
 	return out
 }

@@ -9,20 +9,17 @@ import (
 // span is a time without a run, or one in which a partition should run.
 type span struct{ from, to int64 }
 
+func byBegin(spans []span) []span {
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return spans
+}
+
 // wanted are the times in which the partition should run: from when it was accepted until it was removed, finished or
 // parked.
 func (j *judge) wanted(p *part) []span {
 	var out []span
-	open := false
 	for _, r := range p.life {
-		last := len(out) - 1
-		switch {
-		case r.Kind == Accepted && !open:
-			out = append(out, span{r.At, j.h.End})
-		case r.Kind != Accepted && open:
-			out[last].to = r.At
-		}
-		open = r.Kind == Accepted
+		out = opened(out, r.Kind == Accepted, r.At, j.h.End)
 	}
 	return out
 }
@@ -56,14 +53,9 @@ func (j *judge) gap(p *part, s span) {
 func (p *part) covered() []span {
 	var out []span
 	for _, r := range p.runs {
-		var asleep []span
-		for _, s := range r.asleep {
-			asleep = append(asleep, span{s.from, s.to})
-		}
-		out = append(out, without(span{r.began.At, r.to}, asleep)...)
+		out = append(out, without(span{r.began.At, r.to}, asleep(r.asleep))...)
 	}
-	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	return out
+	return byBegin(out)
 }
 
 // without is what is left of a span when others, sorted by begin, are taken out.
@@ -111,8 +103,7 @@ func (p *part) concerned(spans []Span) []span {
 			out = append(out, span{s.From, s.To})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	return out
+	return byBegin(out)
 }
 
 // silence says of a gap what of it could not be otherwise.
@@ -146,18 +137,21 @@ func (j *judge) suspended(p *part, gap span) []span {
 		}
 	}
 	for i, g := range p.grants {
-		until := gap.to
-		if i+1 < len(p.grants) {
-			until = min(until, p.grants[i+1].At)
-		}
 		for _, o := range j.processes {
 			if o.member == g.Member && o.began <= g.At && g.At < o.ended {
-				add(o.asleep, max(gap.from, g.At), min(until, o.ended))
+				add(o.asleep, max(gap.from, g.At), min(p.until(i, gap.to), o.ended))
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	return out
+	return byBegin(out)
+}
+
+// until is when the next grant came, an end at the latest.
+func (p *part) until(grant int, end int64) int64 {
+	if grant+1 < len(p.grants) {
+		return min(end, p.grants[grant+1].At)
+	}
+	return end
 }
 
 // owners are the instants in a gap at which the present owner failed, or the partition came to a member that had
@@ -165,14 +159,10 @@ func (j *judge) suspended(p *part, gap span) []span {
 func (j *judge) owners(p *part, gap span) []int64 {
 	var out []int64
 	for i, g := range p.grants {
-		until := int64(never)
-		if i+1 < len(p.grants) {
-			until = p.grants[i+1].At
-		}
 		if g.Member == "" {
 			continue
 		}
-		out = append(out, j.failures(g.Member, max(gap.from, g.At), min(gap.to, until))...)
+		out = append(out, j.failures(g.Member, max(gap.from, g.At), p.until(i, gap.to))...)
 		if gap.from <= g.At && g.At < gap.to && j.down(g.Member, g.At) {
 			out = append(out, g.At)
 		}

@@ -1,7 +1,32 @@
+// Package history decides from what was written down whether the promises G1–G6 were kept.
+//
+// # Purpose
+//
+// A history is a list of records of what members, a resource and a tormentor wrote down during one run: of a simulated
+// cluster, or of real processes on one machine. [Decide] is a pure function of it. It knows nothing of protocols and
+// stores: it can be wrong only about the promises.
+//
+// # What is decided
+//
+//	G1  tokens of a partition grow with each new owner, and a token has one owner
+//	G2  runs of a partition overlap only where the earlier owner was suspended or killed; acts lie inside the run that did them
+//	G3  a resource that refuses smaller tokens takes nothing from a former owner
+//	G4  a partition is without a run for no longer than the bound
+//	G5  an accepted partition runs at the end, or is removed, finished or parked
+//	G6  each item of a finite partition that is finished was done at least once
+//
+// # What is not guaranteed
+//
+// What nobody wrote down was not seen. The bound of G4 counts again when the owner itself, or the member that the
+// partition has just been granted to, fails: the promise is about one failure. Excused spans (the store away, no live
+// member) are taken from the caller on trust; they stand in the report.
 package history
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,4 +129,139 @@ func (v Violation) String() string {
 		fmt.Fprintf(&b, "\n  %s", r)
 	}
 	return b.String()
+}
+
+// Kind says what a record tells.
+type Kind uint8
+
+// The kinds.
+const (
+	Began     Kind = iota + 1 // a process of Member began
+	Killed                    // it was killed; from this instant on it did nothing
+	Exited                    // it ended by itself
+	Suspended                 // it was suspended; At is an instant right before
+	Resumed                   // it goes on; At is an instant right before
+	Joined                    // it is a member
+	Left                      // it is none any more, or has begun to leave
+	Accepted                  // Partition was taken in
+	Removed                   // it was taken out in order, by whoever may
+	Finished                  // it is done for ever
+	Parked                    // it has failed too often
+	Granted                   // the log says that Member owns Partition under Token; without a Member: nobody does
+	Started                   // a run began
+	Stopped                   // it ended
+	Acted                     // the resource took an effect of a run
+	Refused                   // the resource refused one, because its token was too small
+)
+
+var kindNames = [...]string{
+	"", "began", "killed", "exited", "suspended", "resumed", "joined", "left", "accepted", "removed", "finished",
+	"parked", "granted", "started", "stopped", "acted", "refused",
+}
+
+// String is the word for the kind.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// ParseKind is the opposite of String.
+func ParseKind(s string) (Kind, bool) {
+	i := max(0, slices.Index(kindNames[:], s))
+	return Kind(i), i > 0 //nolint:gosec // a small number
+}
+
+// Record is one line of a history. Which fields count depends on Kind.
+type Record struct {
+	At   int64 `json:"at_ns"` // ns, on one clock for the whole history
+	Kind Kind  `json:"-"`
+	// Member and Incarnation name a process; Incarnation is any number that is another one for each start. Acts may
+	// leave it 0.
+	Member      cluster.MemberID    `json:"member"`
+	Incarnation uint64              `json:"-"`
+	Partition   cluster.PartitionID `json:"partition"`
+	Token       cluster.Token       `json:"token"`
+	// Item is what an act did of a finite partition: 1 to Promise.Items; 0 for no item.
+	Item int64 `json:"item"`
+}
+
+// String is the record on one line.
+func (r Record) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", millis(r.At), r.Kind)
+	if r.Member != "" {
+		fmt.Fprintf(&b, " %s.%d", r.Member, r.Incarnation)
+	}
+	if r.Partition != "" {
+		fmt.Fprintf(&b, " %s", r.Partition)
+	}
+	if r.Token != 0 {
+		fmt.Fprintf(&b, " token %d", r.Token)
+	}
+	if r.Item != 0 {
+		fmt.Fprintf(&b, " item %d", r.Item)
+	}
+	return b.String()
+}
+
+// millis is an instant in ms with three digits behind the point.
+func millis(ns int64) string {
+	us := ns / int64(time.Microsecond)
+	return fmt.Sprintf("%d.%03d", us/1000, us%1000)
+}
+
+// line is what members and the task type witness write: one JSON object on a line.
+type line struct {
+	Record
+	Event string `json:"event"`
+}
+
+// events are the kinds of what they write.
+// read-only: a table.
+var events = map[string]Kind{"join": Joined, "removed": Left, "start": Started, "stop": Stopped, "act": Acted}
+
+// ReadLines reads the lines that processes wrote: joining and finding itself removed, start and stop of runs, acts.
+// Incarnation is that of the process; 0 for a file that several write to. Lines of other events are left out. A last
+// line that is not whole was being written when its process died: torn is 1.
+func ReadLines(data []byte, incarnation uint64) (records []Record, torn int, err error) {
+	number := 0
+	for text := range bytes.Lines(data) {
+		number++
+		if !bytes.HasSuffix(text, []byte("\n")) {
+			torn++
+			break
+		}
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil {
+			return nil, 0, fmt.Errorf("line %d of a witness: %w", number, err)
+		}
+		l.Kind, l.Incarnation = events[l.Event], incarnation
+		switch l.Kind {
+		case 0:
+			continue
+		case Joined:
+			l.Token = 0
+		}
+		records = append(records, l.Record)
+	}
+	return records, torn, nil
+}
+
+// Fence is a resource that refuses smaller tokens, for acts that were only written down: in their order, an act under a
+// smaller token than one before becomes refused. Other records stay as they are.
+func Fence(records []Record) []Record {
+	out := slices.Clone(records)
+	newest := make(map[cluster.PartitionID]cluster.Token)
+	for i := range out {
+		switch r := &out[i]; {
+		case r.Kind != Acted:
+		case r.Token < newest[r.Partition]:
+			r.Kind = Refused
+		default:
+			newest[r.Partition] = r.Token
+		}
+	}
+	return out
 }

@@ -121,18 +121,10 @@ func (j *judge) fence(p *part) {
 // couldNotKnow tells whether the member was suspended before it acted, or between reading the clock and the act.
 func (j *judge) couldNotKnow(p *part, a Record) bool {
 	wake := int64(j.h.Bounds.Wake)
-	for _, r := range p.runs {
-		if !r.covers(j, a, wake) {
-			continue
-		}
-		if r.excused(a.At, a.At, wake) {
-			return true
-		}
-		if slices.ContainsFunc(r.asleep, func(s sleep) bool { return a.At <= s.from && s.from <= a.At+wake }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.runs, func(r run) bool {
+		return r.covers(j, a, wake) && (r.excused(a.At, a.At, wake) ||
+			slices.ContainsFunc(r.asleep, func(s sleep) bool { return a.At <= s.from && s.from <= a.At+wake }))
+	})
 }
 
 // items checks G6.
@@ -151,11 +143,11 @@ func (j *judge) items(p *part) {
 		}
 	}
 	for item := int64(1); item <= p.promise.Items; item++ {
-		if !done[item] {
+		if done[item] {
+			j.report.Items++
+		} else {
 			j.violated("G6", p, fmt.Sprintf("it is finished and item %d was left out", item), p.life[i])
-			continue
 		}
-		j.report.Items++
 	}
 }
 
@@ -178,17 +170,15 @@ func (j *judge) runsOf(marks []run) []run {
 			continue
 		}
 		for i := len(out) - 1; i >= 0; i-- {
-			if r := &out[i]; sameRun(r.began, m.began) && r.stopped.Kind == 0 {
+			r, b := &out[i], m.began
+			if r.began.Member == b.Member && r.began.Incarnation == b.Incarnation && r.began.Token == b.Token &&
+				r.stopped.Kind == 0 {
 				r.stopped, r.to = m.began, min(r.to, m.began.At)
 				break
 			}
 		}
 	}
 	return out
-}
-
-func sameRun(a, b Record) bool {
-	return a.Member == b.Member && a.Incarnation == b.Incarnation && a.Token == b.Token
 }
 
 // excused tells whether the process was suspended, so that it could not know at an instant that its run was over, nor

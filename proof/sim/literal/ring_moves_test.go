@@ -11,7 +11,7 @@ import (
 // shortest traces is the one in which the fault comes late.
 func (m Document) Next(s ringState) []check.Move[ringState] {
 	w := moves{m: m, from: s}
-	for p := peerA; p < peers; p++ {
+	for p := range everybody.each {
 		if s.peers[p].reads() {
 			w.work(p)
 		}
@@ -82,7 +82,7 @@ func (s *ringState) append(c command) { s.log = append(slices.Clone(s.log), c) }
 
 // retry is the second attempt of those who have backed off; they wait until all is quiet.
 func (w *moves) retry() {
-	for p := peerA; p < peers; p++ {
+	for p := range everybody.each {
 		if w.from.peers[p].phase == backOff {
 			w.join(p, "tries to join again")
 		}
@@ -139,7 +139,7 @@ func (s *ringState) kill(p peer) {
 // vanish removes a heartbeat. The watches on it fire.
 func (s *ringState) vanish(p peer) {
 	s.peers[p].heartbeat = false
-	for q := peerA; q < peers; q++ {
+	for q := range everybody.each {
 		if l := &s.peers[q]; l.watches.has(p) {
 			l.watches, l.fired = l.watches.without(p), l.fired.with(p)
 		}
@@ -150,7 +150,7 @@ func (s *ringState) vanish(p peer) {
 // folds what all have read.
 func (m Document) settle(s *ringState) {
 	least := len(s.log)
-	for p := peerA; p < peers; p++ {
+	for p := range everybody.each {
 		l := &s.peers[p]
 		if !l.reads() {
 			continue
@@ -168,7 +168,7 @@ func (m Document) settle(s *ringState) {
 	}
 	s.base = s.after(least)
 	s.log = s.log[least:]
-	for p := peerA; p < peers; p++ {
+	for p := range everybody.each {
 		if l := &s.peers[p]; l.reads() {
 			l.at -= uint8(least)
 		} else {

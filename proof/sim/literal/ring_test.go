@@ -117,13 +117,9 @@ func (m Document) Broken(s ringState) string {
 
 // busy: somebody has something to read, to append or to report.
 func (m Document) busy(s *ringState) bool {
-	for p := peerA; p < peers; p++ {
-		l := &s.peers[p]
-		if l.reads() && (int(l.at) < len(s.log) || l.queued > 0 || m.reports(l) != 0) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.peers[:], func(l local) bool {
+		return l.reads() && (int(l.at) < len(s.log) || l.queued > 0 || m.reports(&l) != 0)
+	})
 }
 
 // reports are the deaths that a peer may report now.
@@ -135,13 +131,7 @@ func (m Document) reports(l *local) peerSet {
 }
 
 func (s *ringState) alive() peerSet {
-	var set peerSet
-	for p := peerA; p < peers; p++ {
-		if s.peers[p].lives() {
-			set = set.with(p)
-		}
-	}
-	return set
+	return those(func(p peer) bool { return s.peers[p].lives() })
 }
 
 func (s *ringState) waiting() bool {
@@ -176,7 +166,7 @@ func (s *ringState) head() pairs { return s.after(len(s.log)) }
 func (m Document) Describe(s ringState) string {
 	r := s.head()
 	parts := []string{"pairs " + r.String()}
-	for p := peerA; p < peers; p++ {
+	for p := range everybody.each {
 		switch l := s.peers[p]; {
 		case l.phase == dead:
 			parts = append(parts, p.String()+" is dead")

@@ -1,10 +1,22 @@
+// Package machine is the contract between the protocols and the programs that try them out: the simulator and the
+// exhaustive checker.
+//
+// Neither the simulator (package sim) nor the checker (package walk) names a protocol. Each protocol is a [Machine]:
+// its own State, Step and Caller, and tables of its phases, of the faults that can meet it in them, and of its bounds.
+// Every folder in here is one protocol.
+//
+// A machine translates and decides nothing. One that says the wrong thing about an effect hides faults: the mutants of
+// its protocol show that it does not.
 package machine
 
 import (
+	"log/slog"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/beat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
@@ -39,10 +51,8 @@ type Machine struct {
 	Encode func(cluster.Entry) []byte
 	// Stray is a document that is left behind and belongs to nobody, "" for none.
 	Stray func(v *cluster.Value, docs []store.Doc) string
-	// Gap is for how long a partition may have no owner after one failure of this kind; Recovery is for how long after
-	// many. Both are by clocks that are right.
-	Gap      func(Times, Kind) time.Duration
-	Recovery func(Times) time.Duration
+	// Looks, Silence: see Gap. Recovery is for how long a partition may have no owner after many failures.
+	Looks, Silence, Recovery Bound
 	// Leads is the phase of a member that takes itself for the leader, "" for none. Two at the same instant are counted
 	// as a fault.
 	Leads string
@@ -77,7 +87,6 @@ type Truth func(before cluster.Value, docs func() []store.Doc, key string) Chang
 type State interface {
 	Phase() string
 	Value() cluster.Value
-	Assigned() protocol.Assignment
 	Now() protocol.Instant
 	// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
 	Tenure() (cluster.Incarnation, protocol.Instant)
@@ -98,13 +107,22 @@ type Times struct {
 	Vanishes  bool          // what a killed process held goes at once
 }
 
-// Gap is the time for looks and calls, and, unless the one that fails says so itself or the kernel does, that of the
-// silence before.
-func (t Times) Gap(k Kind, looks, silence time.Duration) time.Duration {
-	if k == LeaveInOrder || k == Crash && t.Vanishes {
-		return looks
+// Bound is a time as thousandths of the TTL, polls, and round trips.
+type Bound struct{ TTL, Polls, Trips time.Duration }
+
+// Of is how long it is.
+func (b Bound) Of(t Times) time.Duration {
+	return b.TTL*t.TTL/1000 + b.Polls*t.Poll + b.Trips*t.Slowest
+}
+
+// Gap is for how long a partition may have no owner after one failure of this kind, by clocks that are right: the time
+// for looks and calls, and, unless the one that fails says so itself or the kernel does, that of the silence before. A
+// group does not hear of it from the kernel.
+func (m *Machine) Gap(t Times, k Kind) time.Duration {
+	if k == LeaveInOrder || k == Crash && t.Vanishes && !m.Group {
+		return m.Looks.Of(t)
 	}
-	return looks + silence
+	return m.Looks.Of(t) + m.Silence.Of(t)
 }
 
 // Change is what an entry or a document did to the value.
@@ -113,4 +131,77 @@ type Change struct {
 	// Entry is what was applied, and how; nil where the value was assembled, or nothing was applied.
 	Entry *cluster.Entry
 	Done  cluster.Applied
+}
+
+// Steps makes a protocol's step function neutral.
+func Steps[S State](step func(S, Event) []Effect) func(State, Event) []Effect {
+	return func(s State, ev Event) []Effect { return step(s.(S), ev) }
+}
+
+// Copy is a state that stays as it is when steps change the other.
+func Copy(s State) State {
+	c := reflect.New(reflect.TypeOf(s).Elem())
+	c.Elem().Set(reflect.ValueOf(s).Elem())
+	return c.Interface().(State)
+}
+
+// Stamped is an event with the instant at which it reached its member: its field Now.
+func Stamped(ev Event, now protocol.Instant) Event {
+	was := reflect.ValueOf(ev)
+	if was.Kind() != reflect.Struct || was.NumField() == 0 || was.Type().Field(0).Name != "Now" {
+		return ev
+	}
+	next := reflect.New(was.Type()).Elem()
+	next.Set(was)
+	next.Field(0).SetInt(int64(now))
+	return next.Interface().(Event)
+}
+
+// StrayHeartbeat is a heartbeat of nobody, "" for none.
+func StrayHeartbeat(v *cluster.Value, docs []store.Doc) string {
+	owned := map[string]bool{}
+	for m := range v.Members() {
+		owned[m.Heartbeat] = true
+	}
+	for _, d := range docs {
+		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) && !owned[d.Key] {
+			return d.Key
+		}
+	}
+	return ""
+}
+
+// FoldLog is the truth of protocols whose log's entries make the value.
+func FoldLog(before cluster.Value, r store.Record) (Change, error) {
+	e, ok, err := before.Decode(cluster.Index(r.Index), r.Data)
+	switch {
+	case err != nil:
+		return Change{After: before}, err
+	case !ok:
+		return Change{After: before.Skip(cluster.Index(r.Index), r.Data)}, nil
+	}
+	after, done := before.Apply(e)
+	return Change{After: after, Entry: &e, Done: done}, nil
+}
+
+// Start is one start of one member.
+type Start struct {
+	member.Params
+	Sessions bool           // a document may go with its process
+	Guard    protocol.Guard // nil for none
+	Now      func() protocol.Instant
+	Wall     func() time.Time
+}
+
+// BeatCaller is what all protocols' callers are made of.
+func BeatCaller(s Start, st Store) shell.BeatCaller {
+	return shell.BeatCaller{Writer: beat.Writer{
+		Member: s.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard,
+		Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+	}}
+}
+
+// LogCaller is the same with the log.
+func LogCaller(s Start, st Store) *shell.LogCaller {
+	return &shell.LogCaller{BeatCaller: BeatCaller(s, st), Log: st}
 }

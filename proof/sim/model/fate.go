@@ -1,6 +1,10 @@
 package model
 
-import "github.com/rota-run/rota/store"
+import (
+	"slices"
+
+	"github.com/rota-run/rota/store"
+)
 
 // Fate is what becomes of a call; the checker has Fine, NoReply and Fails alone.
 type Fate uint8
@@ -37,11 +41,7 @@ func (f Fate) Arrives() bool { return f == Fine || f == Half || f == HalfHeard |
 
 // Silent tells whether the caller hears nothing before its time is over.
 func (f Fate) Silent() bool {
-	switch f {
-	case NoRequest, NoReply, Later, Half, HalfHeard:
-		return true
-	}
-	return false
+	return slices.Contains([]Fate{NoRequest, NoReply, Later, Half, HalfHeard}, f)
 }
 
 // Change makes one change under its fate. A late one is left to later, which does it when the caller has given up.

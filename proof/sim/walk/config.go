@@ -1,15 +1,33 @@
+// Package walk walks every interleaving of a few members of any protocol.
+//
+// The simulator draws runs by chance; this package leaves none out, within bounds. It runs the real step function and
+// the real calls of a [machine.Machine] over a model of the store and of the supervisor, and asks after every move
+// whether a promise is broken. What differs between protocols is in their [Rules].
+//
+// A complete walk without violations proves G1, G2, that tokens grow, that nobody works before it is joined, that
+// nobody halts, and that from every state a good end can be reached, for the given members and faults and the moves of
+// [Model.Next].
+//
+// Time is abstract: clocks stand still, but that a member which loses its session while it lives finds its own clock
+// beyond its lease when it goes on, as a store with sessions and the bound on clocks' rates give it. Clocks that drift,
+// silent heartbeats, snapshots and truncation belong to the simulator. What nobody else can observe happens at once:
+// the first read of the log, calls that the rules name, the supervisor's answer.
+//
+// Where the rules say so, a walk begins when all members have joined, one after the other: how members start at the
+// same time, and what one does that looks again after some time, then belongs to the simulator. Members are told of
+// every change; with Prompt they are told, and read what has changed, before anything else happens, so that only writes
+// that are under way grow old.
 package walk
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -162,11 +180,6 @@ type Rules struct {
 	Value func(b []byte, v *cluster.Value, n *Names) []byte
 }
 
-// alike tells whether two calls are the same, as far as the walk can tell.
-func (r *Rules) alike(a, b machine.Effect) bool {
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && bytes.Equal(r.Effect(nil, a, nil), r.Effect(nil, b, nil))
-}
-
 // Way is how a call is walked.
 type Way uint8
 
@@ -178,3 +191,22 @@ const (
 	Secret             // as Quiet; prompt while nobody can have heard of its document
 	Risky              // a write that may fail, be done twice, lose its answer, or be done after its sender has died
 )
+
+// Heartbeats appends the heartbeats that commands name.
+func Heartbeats(to []string, cs []cluster.Command) []string {
+	for _, c := range cs {
+		switch c := c.(type) {
+		case cluster.PrepareJoin:
+			to = append(to, c.Heartbeat)
+		case cluster.ConfirmMember:
+			to = append(to, c.Heartbeat)
+		}
+	}
+	return to
+}
+
+// Appended appends the answer to an append, and whether it is applied at once.
+func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
+	a, v := ev.(kernel.Appended), s.Value()
+	return n.All(b, a.Outcome, a.Index == v.Index()+1, a.Index)
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"reflect"
 	"slices"
 
 	"github.com/rota-run/rota/internal/node/guarding"
@@ -33,8 +34,7 @@ func (s *State) step(i int, ev machine.Event) {
 // say takes a step into the digest of the move: all that its event and its effects say.
 func (s *State) say(i int, ev machine.Event, fx []machine.Effect) {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 512), s.heard)
-	b = append(b, byte(i))
-	b = append(append(b, s.members[i].state.Phase()...), ' ')
+	b = append(append(append(b, byte(i)), s.members[i].state.Phase()...), ' ')
 	b = machine.AppendText(b, ev)
 	for _, e := range fx {
 		b = machine.AppendText(append(b, ", "...), e)
@@ -62,7 +62,8 @@ func (s *State) effect(i int, e machine.Effect) {
 		s.step(i, kernel.Reported{Version: m.work.Version, Reports: m.reports()})
 	case kernel.Left:
 		m.gone = true
-		s.dismiss(i)
+		s.guardians = slices.DeleteFunc(slices.Clone(s.guardians),
+			func(g guardian) bool { return g.life == s.life(i) && !g.alone }) // they are dismissed
 		s.stop(i)
 	case kernel.Halt:
 		s.broken = "nobody halts: " + e.Err.Error()
@@ -94,10 +95,7 @@ func (s *State) settle(i int) {
 
 // prompt tells whether a call is answered at once.
 func (s *State) prompt(m *member, e machine.Effect) bool {
-	exists := func(key string) bool {
-		_, ok := s.docs.Find(key)
-		return ok
-	}
+	exists := func(key string) bool { _, ok := s.docs.Find(key); return ok }
 	return s.rules.Prompt == nil || s.rules.Prompt(exists, m.state, e)
 }
 
@@ -109,11 +107,11 @@ func (s *State) deliver(i, k int) bool {
 	if s.way(e) != Quiet { // it writes
 		next = s.clone()
 	}
-	ev := next.call(s.life(i), e, model.Fine)
-	ev = machine.Stamped(ev, m.clock)
+	ev := machine.Stamped(next.call(s.life(i), e, model.Fine), m.clock)
 	after := machine.Copy(before)
 	fx := s.rules.Machine.Step(after, ev)
-	if len(fx) == 1 && s.rules.alike(fx[0], e) &&
+	if len(fx) == 1 && reflect.TypeOf(fx[0]) == reflect.TypeOf(e) &&
+		bytes.Equal(s.rules.Effect(nil, fx[0], nil), s.rules.Effect(nil, e, nil)) &&
 		bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}
@@ -149,8 +147,7 @@ func page(rs []*record, s *State) store.Page {
 // begin starts a process in place i: it loads the newest value, and does what nobody can observe.
 func (s *State) begin(i int) {
 	m := s.own(i)
-	m.up, m.starts = true, m.starts+1
-	m.clock = 1
+	m.up, m.starts, m.clock = true, m.starts+1, 1
 	s.guard(i, guarding.Book[string]{})
 	m.state = s.rules.Machine.Start(s.params(s.life(i)))
 	s.step(i, kernel.Woken{})
@@ -171,4 +168,89 @@ func (s *State) stop(i int) {
 		}
 	}
 	*m = member{starts: m.starts, gone: m.gone}
+}
+
+// note notes that a document, or, for "", the log has changed.
+func (s *State) note(key string) {
+	if s.truth != nil {
+		after := s.assess(*s.truth, func() []store.Doc { return s.docs.List("") }, key).After
+		s.truth = &after
+	}
+	if s.rules.Settled {
+		s.changed = append(slices.Clip(s.changed), key)
+	}
+}
+
+// tell tells the members of what has changed: at once all of them where they are prompt, else those that write nothing.
+func (s *State) tell() {
+	for again := true; again && s.broken == ""; {
+		s.distribute()
+		again = false
+		for i, m := range s.members {
+			if m.up && m.awake() && len(m.hints) > 0 && (s.bounds.Prompt || !s.writing(m)) {
+				s.hear(i)
+				again = true
+			}
+		}
+		again = again || len(s.changed) > 0
+	}
+}
+
+// distribute gives each member the hints of what it watches.
+func (s *State) distribute() {
+	keys := s.changed
+	s.changed = nil
+	for i, m := range s.members {
+		if !m.up {
+			continue
+		}
+		for _, key := range keys {
+			for _, prefix := range s.rules.Machine.Told(m.state, key) {
+				m := s.own(i)
+				if at, ok := slices.BinarySearch(m.hints, prefix); !ok {
+					m.hints = slices.Insert(slices.Clone(m.hints), at, prefix)
+				}
+			}
+		}
+	}
+}
+
+// hear delivers the hints of a member.
+func (s *State) hear(i int) {
+	m := s.own(i)
+	hints := m.hints
+	m.hints = nil
+	for _, p := range hints {
+		s.step(i, kernel.Hinted{Prefix: p})
+	}
+}
+
+// quiesce does everything that is asked for, until nobody asks for anything.
+func (s *State) quiesce() {
+	for again := true; again && s.broken == ""; {
+		s.tell()
+		again = false
+		for i, m := range s.members {
+			again = m.up && s.doOne(i) || again
+		}
+	}
+	s.trim()
+}
+
+// doOne does the first call of a member that does something.
+func (s *State) doOne(i int) bool {
+	for k, e := range s.members[i].calls {
+		if s.way(e) == Risky {
+			s.write(i, k, model.Fine)
+			return true
+		}
+		if s.deliver(i, k) {
+			return true
+		}
+	}
+	if len(s.members[i].hints) > 0 {
+		s.hear(i)
+		return true
+	}
+	return false
 }

@@ -136,11 +136,6 @@ func (s *State) learn(k int, next guarding.State) {
 	}
 }
 
-// dismiss ends the guardians of a process that has left gracefully.
-func (s *State) dismiss(i int) {
-	s.guardians = slices.DeleteFunc(slices.Clone(s.guardians), func(g guardian) bool { return g.life == s.life(i) && !g.alone })
-}
-
 // appendGuardians appends what guardians know, and what is under way.
 func (s *State) appendGuardians(b []byte) []byte {
 	if !s.bounds.Guardians {

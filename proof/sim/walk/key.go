@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	kernel "github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/proof/sim/machine"
 )
 
@@ -23,11 +23,10 @@ func (m Model) Key(s *State) string {
 
 // Names gives indexes their rank among those that a state mentions. Nil names everything as it is.
 type Names struct {
-	base    *cluster.Value // that everyone has read
-	known   []string       // documents of its members, and of those that may become members by what was written since or is under way
-	indexes []cluster.Index
+	base    *cluster.Value      // that everyone has read
+	known   []string            // documents of its members, and of those that may become members by what was written since or is under way
 	aliases map[string]uint64   // by text, in the order in which they are first met
-	classes map[string][]uint64 // numbers of each class of which only the order counts
+	classes map[string][]uint64 // numbers of each class of which only the order counts: of "" indexes
 	ranked  bool
 }
 
@@ -40,7 +39,7 @@ func newNames(s *State) *Names {
 			read = min(read, me.index())
 		}
 	}
-	n := &Names{classes: map[string][]uint64{}, base: s.at(read), indexes: make([]cluster.Index, 0, 64)}
+	n := &Names{aliases: map[string]uint64{}, classes: map[string][]uint64{"": make([]uint64, 0, 64)}, base: s.at(read)}
 	for m := range n.base.Members() {
 		n.known = append(n.known, m.Heartbeat)
 	}
@@ -63,33 +62,12 @@ func newNames(s *State) *Names {
 	return n
 }
 
-// Heartbeats appends the heartbeats that commands name.
-func Heartbeats(to []string, cs []cluster.Command) []string {
-	for _, c := range cs {
-		switch c := c.(type) {
-		case cluster.PrepareJoin:
-			to = append(to, c.Heartbeat)
-		case cluster.ConfirmMember:
-			to = append(to, c.Heartbeat)
-		}
-	}
-	return to
-}
-
 // Known tells whether a member may have heard of a document, now or later.
 func (n *Names) Known(key string) bool { return n == nil || slices.Contains(n.known, key) }
 
 // Index is the rank of an index.
 func (n *Names) Index(i cluster.Index) uint64 {
-	if i == 0 || n == nil {
-		return uint64(i)
-	}
-	if !n.ranked {
-		n.indexes = append(n.indexes, i)
-		return 0
-	}
-	at, _ := slices.BinarySearch(n.indexes, i)
-	return uint64(at) + 1
+	return n.of("", uint64(i))
 }
 
 // Alias appends the number of a text: states that differ only in such texts, but not in which of them are equal, have
@@ -100,9 +78,6 @@ func (n *Names) Alias(b []byte, text string) []byte {
 	}
 	a, ok := n.aliases[text]
 	if !ok {
-		if n.aliases == nil {
-			n.aliases = make(map[string]uint64)
-		}
 		a = uint64(len(n.aliases)) + 1
 		n.aliases[text] = a
 	}
@@ -111,8 +86,7 @@ func (n *Names) Alias(b []byte, text string) []byte {
 
 // rank gives what was collected its ranks.
 func (n *Names) rank() {
-	slices.Sort(n.indexes)
-	n.indexes, n.ranked = slices.Compact(n.indexes), true
+	n.ranked = true
 	for class, all := range n.classes { // order-free: each by itself
 		slices.Sort(all)
 		n.classes[class] = slices.Compact(all)
@@ -164,8 +138,8 @@ func (n *Names) All(b []byte, xs ...any) []byte {
 	return b
 }
 
-// Command appends what a command says. It, Entry and value are a good part of a walk: they do without reflection.
-func (n *Names) Command(b []byte, c cluster.Command) []byte {
+// command appends what a command says. It, Entry and value are a good part of a walk: they do without reflection.
+func (n *Names) command(b []byte, c cluster.Command) []byte {
 	switch c := c.(type) {
 	case cluster.PrepareJoin:
 		return n.mention(append(b, 1), string(c.Member)+c.Heartbeat, c.Replaces)
@@ -199,7 +173,7 @@ func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 	b = binary.AppendVarint(b, n.Seq(e.Writer, e.Seq))
 	b = append(b, byte(len(e.Commands)))
 	for _, c := range e.Commands {
-		b = n.Command(b, c)
+		b = n.command(b, c)
 		if o, ok := c.(cluster.Own); ok && o.Full {
 			b = n.Any(b, e.BaseIndex)
 		}
@@ -207,10 +181,16 @@ func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 	return b
 }
 
-// Appended appends the answer to an append, and whether it is applied at once.
-func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
-	a, v := ev.(kernel.Appended), s.Value()
-	return n.All(b, a.Outcome, a.Index == v.Index()+1, a.Index)
+// Box appends the parts of an outbox that decide what its writer appends, but not when.
+func (n *Names) Box(b []byte, w cluster.WriterID, o *outbox.Box) []byte {
+	b = n.All(b, n.Seq(w, o.Seq), o.Busy, o.Limit)
+	for _, r := range machine.Into(o).At("refusals").List() {
+		b = n.Any(append(b, 1), r.At("tries").Any())
+	}
+	if o.Pending == nil {
+		return append(b, 0)
+	}
+	return n.Entry(n.All(append(b, 2), o.Pending.Known, o.Pending.Maybe, o.Pending.Acks > 0), o.Pending.Entry)
 }
 
 // value appends the records that decide what a value does next. The job never changes.
@@ -224,14 +204,6 @@ func (n *Names) value(b []byte, v *cluster.Value) []byte {
 		b = n.mention(b, string(p.Next), p.Token, p.NextToken)
 	}
 	return b
-}
-
-// place tells how far a member has read.
-func (n *Names) place(i cluster.Index) byte {
-	if i < n.base.Index() {
-		return 255
-	}
-	return byte(i - n.base.Index())
 }
 
 func (s *State) appendKey(b []byte, n *Names) []byte {
@@ -298,7 +270,7 @@ func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
 		b = binary.AppendVarint(b, int64(m.clock))
 	}
 	if s.reads(m) {
-		b = append(b, n.place(m.index()))
+		b = append(b, byte(max(n.base.Index(), m.index()+1)-n.base.Index())) // 0: not so far as all have
 	}
 	for _, h := range m.hints {
 		b = append(append(b, h...), 0)

@@ -166,22 +166,13 @@ func (s *State) wake(i int) {
 func (w *moves) calls(i int) {
 	for k, e := range w.s.members[i].calls {
 		if w.s.way(e) == Risky {
-			w.risky(i, k, e)
-			continue
-		}
-		if !w.s.members[i].awake() {
-			continue
-		}
-		if to := w.s.clone(); to.deliver(i, k) {
+			w.done(string(name(i)), i, k, e, func(*State) {})
+			w.fault(Failures, fmt.Sprintf("a write of %s fails: %s", name(i), machine.Short(e)),
+				func(s *State) { s.write(i, k, model.Fails) })
+		} else if to := w.s.clone(); w.s.members[i].awake() && to.deliver(i, k) {
 			w.reach(fmt.Sprintf("%s has its call done: %s", name(i), machine.Short(e)), to)
 		}
 	}
-}
-
-func (w *moves) risky(i, k int, e machine.Effect) {
-	w.done(string(name(i)), i, k, e, func(*State) {})
-	w.fault(Failures, fmt.Sprintf("a write of %s fails: %s", name(i), machine.Short(e)),
-		func(s *State) { s.write(i, k, model.Fails) })
 }
 
 // writeSecrets writes at once each document that nobody can have heard of: not the log, no write that is under way,

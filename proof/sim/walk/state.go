@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
@@ -83,20 +84,19 @@ type member struct {
 	work    protocol.Assignment // what the supervisor runs
 }
 
-// acts tells whether the member does the work of a partition: it runs it, and its lease is not over by its own clock. A
-// member whose clock has run on does nothing, because what it runs asks for its lease first.
-func (m *member) acts(p cluster.PartitionID) bool { return m.token(p) != 0 }
-
-// token is the one under which the member does the work of a partition; 0 when it does not.
+// token is the one under which the member does the work of a partition: it runs it, and its lease is not over by its
+// own clock. It is 0 for one that does not: a member whose clock has run on does nothing, because what it runs asks for
+// its lease first.
 func (m *member) token(p cluster.PartitionID) cluster.Token {
 	if !m.up || m.clock >= m.work.ValidUntil {
 		return 0
 	}
-	i := slices.IndexFunc(m.work.Grants, func(g *protocol.Grant) bool { return g.Partition == p })
-	if i < 0 {
-		return 0
+	for _, g := range m.work.Grants {
+		if g.Partition == p {
+			return g.Token
+		}
 	}
-	return m.work.Grants[i].Token
+	return 0
 }
 
 // awake tells whether the member has noticed how late it is.
@@ -113,13 +113,21 @@ func (s *State) writing(m *member) bool {
 func (s *State) way(e machine.Effect) Way { return s.rules.Way(s.bounds, e) }
 
 func start(r *Rules, c Config) *State {
-	s := &State{rules: r, members: make([]*member, c.Members), bounds: c}
+	s := &State{rules: r, members: make([]*member, c.Members), bounds: c, room: memory.NewGroup(0)}
 	for i := range s.members {
 		s.members[i] = &member{}
 	}
-	s.room = memory.NewGroup(0)
 	if r.Machine.Fold == nil {
-		return s.claim()
+		s.truth, s.assess = &cluster.Value{}, r.Machine.Truth()
+		for i := range s.members { // the first one submits the job, and then the others join
+			s.begin(i)
+			s.quiesce()
+			if i == 0 {
+				s.step(i, kernel.Proposed{ID: 1, Commands: founding(c).Commands})
+				s.quiesce()
+			}
+		}
+		return s
 	}
 	e, encode := founding(c), cluster.Entry.Encode
 	if r.Machine.Encode != nil {
@@ -241,26 +249,71 @@ func (s *State) vanish(of owner) {
 	}
 }
 
-// claim begins a walk of a machine that has documents alone: the first member submits the job, and then the others
-// join.
-func (s *State) claim() *State {
-	s.truth, s.assess = &cluster.Value{}, s.rules.Machine.Truth()
-	for i := range s.members {
-		s.begin(i)
-		s.quiesce()
-		if i == 0 {
-			s.step(i, kernel.Proposed{ID: 1, Commands: founding(s.bounds).Commands})
-			s.quiesce()
+// Broken implements check.Model.
+func (m Model) Broken(s *State) string { return s.broken }
+
+// checkWork looks at who does what: no two members act for one partition at once unless its hand-over wants it, and
+// whoever acts takes part as far as it knows. And nobody counts more starts of the group than there were.
+func (s *State) checkWork() {
+	if e, _ := s.head().Epoch(); e.Start > 1+uint64(s.used[Forgets]) {
+		s.broken = fmt.Sprintf("epoch %s counts another start of the group, which was forgotten %d times", e,
+			s.used[Forgets])
+	}
+	for p := range s.head().Partitions() {
+		var owner *member
+		for i := range s.members {
+			m := s.members[i]
+			if m.token(p.ID) == 0 {
+				continue
+			}
+			if !slices.Contains(s.rules.Machine.Joined, m.state.Phase()) {
+				s.broken = fmt.Sprintf("only joined members work: %s runs %s", name(i), p.ID)
+			}
+			if owner != nil && (s.bounds.Handover == cluster.HandoverAtMostOne || owner.token(p.ID) == m.token(p.ID)) {
+				// where the new owner may begin beside the old one, it does so under a larger token
+				s.broken = fmt.Sprintf("G2: %s runs on two members at once", p.ID)
+			}
+			owner = m
 		}
 	}
-	return s
 }
 
-// assemble is the truth after a change of a document.
-func (s *State) assemble(key string) {
-	if s.truth == nil {
-		return
+// Good implements check.Model: everyone that runs is joined, has read all and says nothing more; the dead are gone from
+// the value; every partition runs where it is granted. When nobody runs there is nobody to say anything.
+func (m Model) Good(s *State) bool {
+	live := 0
+	for _, me := range s.members {
+		if !me.up && me.starts == 0 {
+			return false
+		}
+		if me.up {
+			live++
+		}
 	}
-	after := s.assess(*s.truth, func() []store.Doc { return s.docs.List("") }, key).After
-	s.truth = &after
+	return live == 0 || s.settled() && s.allRun()
+}
+
+func (s *State) settled() bool {
+	for i, me := range s.members {
+		rec, ok := s.head().Member(name(i))
+		if me.up != ok || me.up && (rec.State != cluster.MemberJoined || !s.content(me)) {
+			return false
+		}
+	}
+	return true
+}
+
+// content tells whether a member has read all and wants nothing.
+func (s *State) content(m *member) bool {
+	wants := slices.ContainsFunc(m.calls, func(e machine.Effect) bool { return s.way(e) != Quiet })
+	return !m.leaving && m.awake() && m.inquiry == nil && len(m.hints) == 0 && !wants && !s.behind(m)
+}
+
+func (s *State) allRun() bool {
+	for p := range s.head().Partitions() {
+		if p.State != cluster.PartitionGranted || s.members[int(p.Owner[0]-'a')].token(p.ID) == 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -39,30 +39,25 @@ func Run(ctx context.Context, protocol string, flaws []flaw.Flaw, workers int, f
 	if err != nil {
 		return err
 	}
-	type result struct {
-		found Found
-		err   error
-	}
-	results, free := make([]chan result, len(flaws)), make(chan struct{}, max(1, workers))
-	for i := range results {
-		results[i] = make(chan result, 1)
+	looks, free := make([]func() (Found, error), len(flaws)), make(chan struct{}, max(1, workers))
+	for i, f := range flaws {
+		looks[i] = sync.OnceValues(func() (Found, error) { return p.look(ctx, f.Name) })
 	}
 	go func() {
-		for i, f := range flaws {
+		for _, look := range looks {
 			free <- struct{}{}
 			go func() {
-				out, err := p.look(ctx, f.Name)
-				results[i] <- result{out, err}
+				_, _ = look() // who waits for it below is told
 				<-free
 			}()
 		}
 	}()
 	var errs []error
 	for i, f := range flaws {
-		if r := <-results[i]; r.err != nil {
-			errs = append(errs, fmt.Errorf("mutant %q: %w", f.Name, r.err))
+		if out, err := looks[i](); err != nil {
+			errs = append(errs, fmt.Errorf("mutant %q: %w", f.Name, err))
 		} else {
-			found(r.found)
+			found(out)
 		}
 	}
 	return errors.Join(errs...)

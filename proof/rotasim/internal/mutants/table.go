@@ -1,12 +1,19 @@
 package mutants
 
 import (
+	"bytes"
+	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
@@ -21,9 +28,6 @@ func text(file string) string {
 	}
 	return string(b)
 }
-
-// Protocols are those that have a table.
-func Protocols() []string { return []string{"replica", "leader", "lease", "sync"} }
 
 // listed are the flaws of a protocol with what their lists say of them. Replica's has those of the value, the
 // supervisor and the guardian too.
@@ -47,7 +51,7 @@ func Table(protocol string) []flaw.Flaw { return flaw.Flaws(listed(protocol)) }
 
 // all are the flaws of all protocols.
 func all() (flaws []flaw.Listed) {
-	for _, p := range Protocols() {
+	for _, p := range []string{"replica", "leader", "lease", "sync"} {
 		flaws = append(flaws, listed(p)...)
 	}
 	return flaws
@@ -101,4 +105,127 @@ func Learn(file string, found []Found) error {
 		fmt.Fprintf(&b, "%s | %s\n", name, at[name])
 	}
 	return os.WriteFile(file, []byte(b.String()), 0o600)
+}
+
+// layer is one way to look for a flaw.
+type layer struct {
+	name string
+	args []string
+	pkg  string // of a story: whose tests are run
+}
+
+// The names of the layers.
+const (
+	Simulator = "simulator"
+	Checker   = "checker"
+	Story     = "story"
+)
+
+// String is what to type.
+func (l layer) String() string {
+	if l.pkg != "" {
+		return "go test ./" + l.pkg + " " + strings.Join(l.args, " ")
+	}
+	return "rotasim " + strings.Join(l.args, " ")
+}
+
+// layers are tried one after the other: layers.txt has them.
+func layers(protocol string) (all []layer) {
+	for line := range strings.Lines(text("layers.txt")) {
+		of, args, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if of != protocol {
+			continue
+		}
+		if rest, walks := strings.CutPrefix(args, "check "); walks {
+			args = "check --protocol " + protocol + " --states 100000 " + rest
+		} else {
+			args = "--protocol " + protocol + " --stop --workers 1 " + args
+		}
+		all = append(all, parse(args))
+	}
+	return all
+}
+
+// parse is the layer of these arguments.
+func parse(args string) layer {
+	l := layer{name: Simulator, args: strings.Fields(args)}
+	if l.args[0] == "check" {
+		l.name = Checker
+	}
+	return l
+}
+
+// at is the layer with the one seed that its proof names; a walk of the checker stays as it is.
+func (l layer) at(proof string) layer {
+	m := regexp.MustCompile(`in seed (\d+) at event`).FindStringSubmatch(proof)
+	if l.name != Simulator || m == nil {
+		return l
+	}
+	out := layer{name: l.name, args: slices.Clone(l.args)}
+	for i := 1; i < len(out.args); i++ {
+		switch out.args[i-1] {
+		case "--first":
+			out.args[i] = m[1]
+		case "--seeds":
+			out.args[i] = "1"
+		}
+	}
+	return out
+}
+
+// timeLimit of one layer: a program that does not end is noticed too.
+const timeLimit = 20 * time.Minute
+
+// try runs the program, or the story, in an environment and returns what it noticed, "" for nothing.
+func (p *program) try(ctx context.Context, l layer, environ []string) (string, error) {
+	path, dir := p.path, ""
+	if l.pkg != "" {
+		var err error
+		if path, err = p.tests(ctx, l.pkg); err != nil {
+			return "", err
+		}
+		dir = filepath.Join(p.root, filepath.FromSlash(l.pkg))
+	}
+	limited, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	var text bytes.Buffer
+	cmd := exec.CommandContext(limited, path, l.args...) //nolint:gosec // it was built here
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, environ, &text, &text
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "", nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case limited.Err() != nil:
+		return "it does not end", nil
+	case !errors.As(err, &exit):
+		return "", err
+	}
+	return proof(text.String())
+}
+
+// proof is the line that says what was noticed; of a story the one after it, where the test says so.
+func proof(text string) (string, error) {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		for _, sign := range []string{"VIOLATION ", "broken: ", "panic: "} {
+			if rest, ok := strings.CutPrefix(line, sign); ok {
+				return strings.TrimSpace(rest), nil
+			}
+		}
+		if rest, ok := strings.CutPrefix(line, "--- FAIL: "); ok && i+1 < len(lines) {
+			return rest + ": " + strings.TrimSpace(lines[i+1]), nil
+		}
+	}
+	return "", fmt.Errorf("it failed and printed: %s", text)
+}
+
+// tests is the program with the tests of a package and all flaws in them. It is built when the first story of the
+// package is played.
+func (p *program) tests(ctx context.Context, pkg string) (string, error) {
+	return p.once("tests of "+pkg, func() (string, error) {
+		return p.flaws.BuildTests(ctx, p.root, filepath.Join(p.dir, filepath.FromSlash(pkg)), "./"+pkg)
+	})
 }

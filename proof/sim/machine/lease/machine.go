@@ -5,49 +5,33 @@ package lease
 import (
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/store"
 )
 
 // Machine is lease.
 func Machine() *machine.Machine {
 	return &machine.Machine{
-		Name: "lease", Joined: []string{"joined", "leader"}, Faults: faults(),
-		Start: start, Step: machine.Steps(step), Call: call, Caller: caller,
+		Name: "lease", Joined: []string{"joined", "leader"}, Faults: machine.Table("lease"),
+		Start: func(s machine.Start) machine.State { return &State{lease.NewState(s.Params)} },
+		Step:  machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return lease.Step(&s.State, ev) }),
+		Call:  call, Truth: truth, Stray: stray, Leads: "leader",
+		Caller: func(s machine.Start, st machine.Store) machine.Caller {
+			c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}
+			c.Fenced = true
+			return c
+		},
 		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
-		Truth:   truth, Stray: stray, Gap: gap, Recovery: recovery, Leads: "leader",
+		// T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of
+		// its pass, of the board and of the claim.
+		Looks: machine.Bound{Polls: 14, Trips: 20}, Silence: machine.Bound{TTL: 2 * 1050},
+		// The same, and the back-off of runs that failed, and the patience with whoever may claim first.
+		Recovery: machine.Bound{TTL: 4 * 1050, Polls: 60, Trips: 80},
 	}
-}
-
-// faults are what can hit a member of lease, and in which phases. What happens to a log cannot happen to documents.
-func faults() []machine.Fault {
-	works, whole := []string{"joined", "leader"}, []string{machine.Cluster}
-	return machine.Table(machine.Phases{
-		All:     []string{"name", "beat", "join", "joined", "leader", "leaving"},
-		Writes:  []string{"beat", "join", "joined", "leader", "leaving"},
-		Renews:  works,
-		Looks:   works,
-		Begins:  []string{"beat"},
-		Told:    works,
-		Lists:   []string{"leader"},
-		Leaves:  []string{"name", "beat", "join", "joined", "leader"},
-		Doubled: works,
-		Runs:    works,
-		Stops:   []string{"joined", "leader", "leaving"},
-		Dirty:   []string{"name", "join", "joined", "leader", "leaving"},
-		Torn:    []string{"join", "joined", "leader", "leaving"},
-		Takes:   works,
-		Guarded: []string{"join", "joined", "leader", "leaving"},
-
-		Sessions: whole,
-		Leaders:  whole,
-	})
 }
 
 // State is a member's.
@@ -55,20 +39,10 @@ type State struct{ lease.State }
 
 // Phase is "leader" for a member that leads, else how far it has come.
 func (s *State) Phase() string {
-	if s.Is == member.PhaseMember && inside.Get[bool](inside.Into(&s.State), "lead.holds") {
+	if s.Is == member.PhaseMember && machine.Get[bool](machine.Into(&s.State), "lead.holds") {
 		return "leader"
 	}
 	return [...]string{"", "name", "beat", "join", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
-}
-
-func start(s machine.Start) machine.State { return &State{lease.NewState(s.Params)} }
-
-func step(s *State, ev member.Event) []member.Effect { return lease.Step(&s.State, ev) }
-
-func caller(s machine.Start, st machine.Store) machine.Caller {
-	c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}
-	c.Fenced = true
-	return c
 }
 
 // truth is what the documents say after a change of one of them.
@@ -90,12 +64,14 @@ func truth() machine.Truth {
 func call(e machine.Effect) (machine.Call, bool) {
 	switch e := e.(type) {
 	case lease.Fetch:
+		var c machine.Call
 		for _, k := range e.Keys {
-			if strings.HasPrefix(k, "node/") {
-				return machine.Call{Looks: true, Whom: machine.Owner(k, "node/"), Reads: len(e.Keys) > 1}, true
+			if c = machine.Look(k, "node/"); c.Looks {
+				break
 			}
 		}
-		return machine.Call{Reads: len(e.Keys) > 1}, true
+		c.Reads = len(e.Keys) > 1
+		return c, true
 	case lease.Survey:
 		return machine.Call{List: true, Looks: true, Reads: true}, true
 	case lease.Write:
@@ -118,15 +94,4 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 		}
 	}
 	return ""
-}
-
-// gap is G4: T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of
-// its pass, of the board and of the claim.
-func gap(t machine.Times, k machine.Kind) time.Duration {
-	return t.Gap(k, 14*t.Poll+20*t.Slowest, 2*t.TTL*1050/1000)
-}
-
-// recovery is G9: as gap, and the back-off of runs that failed, and the patience with whoever may claim first.
-func recovery(t machine.Times) time.Duration {
-	return 4*t.TTL*1050/1000 + 60*t.Poll + 80*t.Slowest
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -88,7 +87,7 @@ type namer struct {
 // as they have equal Params without a Poll and without a Longest.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
-	in := inside.Into(s)
+	in := machine.Into(s)
 	k := &namer{b, n, s}
 	k.any(s.Own.Back != 0 && s.At < s.Own.Back.Add(4*s.Poll))
 	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.Own.Held,
@@ -98,24 +97,24 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	k.fields(in, "name.clear", "name.replaces", "look.hint", "look.leader.Holder", "look.election.Known",
 		"look.board.Free", "look.board.Stop", "shuns")
 	k.calls(in, "name", "name.fence", "look", "look.lock", "look.own", "look.view")
-	k.any(inside.Get[heartbeat.Observation](in, "name.seen"),
-		inside.Get[heartbeat.Observation](in, "look.election.Holder"))
+	k.any(machine.Get[heartbeat.Observation](in, "name.seen"),
+		machine.Get[heartbeat.Observation](in, "look.election.Holder"))
 	l := in.At("look")
-	k.any(inside.Get[protocol.Instant](l, "election.Vacant") != 0,
-		inside.Get[uint64](l, "board.View") > inside.Get[uint64](l, "shown"),
-		inside.Get[cluster.Index](l, "board.Index") == inside.Get[cluster.Index](l, "index"),
-		inside.Get[cluster.Index](l, "board.Specs") > inside.Get[cluster.Index](l, "specs"))
-	k.number("term", inside.Get[uint64](l, "leader.Term"))
-	k.version("lock/leader", inside.Get[store.Version](l, "lockAt"))
-	k.version("lock/board", inside.Get[store.Version](l, "boardAt"))
-	k.version("lock/leader", inside.Get[store.Version](l, "election.Seen.Version"))
-	for _, m := range inside.Get[[]cluster.Member](l, "members") {
+	k.any(machine.Get[protocol.Instant](l, "election.Vacant") != 0,
+		machine.Get[uint64](l, "board.View") > machine.Get[uint64](l, "shown"),
+		machine.Get[cluster.Index](l, "board.Index") == machine.Get[cluster.Index](l, "index"),
+		machine.Get[cluster.Index](l, "board.Specs") > machine.Get[cluster.Index](l, "specs"))
+	k.number("term", machine.Get[uint64](l, "leader.Term"))
+	k.version("lock/leader", machine.Get[store.Version](l, "lockAt"))
+	k.version("lock/board", machine.Get[store.Version](l, "boardAt"))
+	k.version("lock/leader", machine.Get[store.Version](l, "election.Seen.Version"))
+	for _, m := range machine.Get[[]cluster.Member](l, "members") {
 		k.any(m.ID, m.Heartbeat, m.State)
 	}
 	for _, f := range l.At("since").List() {
-		k.any(s.At.Sub(inside.Get[protocol.Instant](f, "since")) >= s.Params.TTL)
+		k.any(s.At.Sub(machine.Get[protocol.Instant](f, "since")) >= s.Params.TTL)
 	}
-	if holds := inside.Get[bool](in, "lead.holds"); holds {
+	if holds := machine.Get[bool](in, "lead.holds"); holds {
 		k.any(holds)
 		k.lead(in.At("lead"))
 	}
@@ -125,9 +124,9 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	k.any("held")
 	for _, h := range in.At("held").List() {
 		k.fields(h, "partition", "specIndex")
-		k.any(inside.Get[protocol.Instant](h, "missing") != 0, k.due(h, "next"))
-		k.version("partition/"+protocol.Segment(inside.Get[cluster.PartitionID](h, "id"), ""),
-			inside.Get[store.Version](h, "version"))
+		k.any(machine.Get[protocol.Instant](h, "missing") != 0, k.due(h, "next"))
+		k.version("partition/"+protocol.Segment(machine.Get[cluster.PartitionID](h, "id"), ""),
+			machine.Get[store.Version](h, "version"))
 	}
 	for _, g := range s.Given.Grants {
 		k.any(g.Partition, g.Token, g.Attempt)
@@ -147,21 +146,21 @@ func (k *namer) any(xs ...any) {
 	}
 }
 
-func (k *namer) fields(in inside.State, paths ...string) {
+func (k *namer) fields(in machine.Inside, paths ...string) {
 	for _, path := range paths {
 		k.any(in.At(path).Any())
 	}
 }
 
 // due tells whether it is time.
-func (k *namer) due(in inside.State, path string) bool {
-	return k.s.At >= inside.Get[protocol.Instant](in, path)
+func (k *namer) due(in machine.Inside, path string) bool {
+	return k.s.At >= machine.Get[protocol.Instant](in, path)
 }
 
 // calls appends of kinds of calls what is under way, and what is due.
-func (k *namer) calls(in inside.State, paths ...string) {
+func (k *namer) calls(in machine.Inside, paths ...string) {
 	for _, path := range paths {
-		k.any(inside.Get[bool](in, path+".busy"), k.due(in, path+".next"))
+		k.any(machine.Get[bool](in, path+".busy"), k.due(in, path+".next"))
 	}
 }
 
@@ -179,39 +178,39 @@ func (k *namer) alias(kind, text string) {
 	k.b = k.n.Alias(append(k.b, 1), kind+text)
 }
 
-func (k *namer) lead(in inside.State) {
-	seen, now := inside.Get[*cluster.Value](in, "seen"), k.s.Value()
+func (k *namer) lead(in machine.Inside) {
+	seen, now := machine.Get[*cluster.Value](in, "seen"), k.s.Value()
 	told := seen != nil && seen.Index() == now.Index() && seen.Digest() == now.Digest()
 	k.calls(in, "call", "show")
-	k.number("term", inside.Get[uint64](in, "term"))
-	k.any(inside.Get[bool](in, "hint"), inside.Get[bool](in, "ahead"), seen != nil, told)
-	for _, o := range inside.Get[heartbeat.Observations](in, "beats") {
+	k.number("term", machine.Get[uint64](in, "term"))
+	k.any(machine.Get[bool](in, "hint"), machine.Get[bool](in, "ahead"), seen != nil, told)
+	for _, o := range machine.Get[heartbeat.Observations](in, "beats") {
 		k.any(o)
 	}
-	for _, h := range inside.Get[duty.Holds](in, "holdAt") {
+	for _, h := range machine.Get[duty.Holds](in, "holdAt") {
 		k.any(h.Incarnation, k.s.At.Sub(h.Since) >= k.s.Hold)
 	}
-	k.alias("layout ", inside.Get[string](in, "laid"))
+	k.alias("layout ", machine.Get[string](in, "laid"))
 	if k.removes(in) {
 		k.read(in)
 	}
 	writes := in.At("writes").List()
 	k.any("writes", len(writes))
 	for _, w := range writes {
-		k.any(inside.Get[uint64](w, "id") != 0, inside.Get[bool](w, "remove"))
-		k.doc(inside.Get[store.Doc](w, "doc"))
+		k.any(machine.Get[uint64](w, "id") != 0, machine.Get[bool](w, "remove"))
+		k.doc(machine.Get[store.Doc](w, "doc"))
 	}
 }
 
 // removes tells whether a member is being taken out, or fenced: then the board may be written by what was read last.
-func (k *namer) removes(lead inside.State) bool {
+func (k *namer) removes(lead machine.Inside) bool {
 	for _, w := range lead.At("writes").List() {
-		if strings.HasPrefix(inside.Get[store.Doc](w, "doc").Key, protocol.NodePrefix) {
+		if strings.HasPrefix(machine.Get[store.Doc](w, "doc").Key, protocol.NodePrefix) {
 			return true
 		}
 	}
-	for _, t := range inside.Into(k.s).At("tries").List() {
-		if _, leaves := inside.Get[cluster.Command](t, "command").(cluster.LeaveCluster); leaves {
+	for _, t := range machine.Into(k.s).At("tries").List() {
+		if _, leaves := machine.Get[cluster.Command](t, "command").(cluster.LeaveCluster); leaves {
 			return true
 		}
 	}
@@ -219,27 +218,27 @@ func (k *namer) removes(lead inside.State) bool {
 }
 
 // read appends what the leader has read, and written since.
-func (k *namer) read(lead inside.State) {
-	for _, d := range inside.Get[[]store.Doc](lead, "since") {
+func (k *namer) read(lead machine.Inside) {
+	for _, d := range machine.Get[[]store.Doc](lead, "since") {
 		k.version(d.Key, d.Version)
 	}
 	read := lead.At("read").Any()
 	if reflect.ValueOf(read).IsNil() {
 		return
 	}
-	for _, x := range inside.Into(read).At("docs").List() {
-		d := inside.Get[store.Doc](x, "Doc")
+	for _, x := range machine.Into(read).At("docs").List() {
+		d := machine.Get[store.Doc](x, "Doc")
 		k.version(d.Key, d.Version)
 	}
 }
 
-func (k *namer) try(in inside.State) {
+func (k *namer) try(in machine.Inside) {
 	k.any("try", k.due(in, "next"))
 	k.fields(in, "command", "busy", "request", "index", "taking", "again", "proved", "lost", "ask", "also")
-	if inside.Get[bool](in, "lost") || inside.Get[bool](in, "busy") {
-		k.doc(inside.Get[store.Doc](in, "put"))
+	if machine.Get[bool](in, "lost") || machine.Get[bool](in, "busy") {
+		k.doc(machine.Get[store.Doc](in, "put"))
 	}
-	for _, d := range inside.Get[[]store.Doc](in, "docs") {
+	for _, d := range machine.Get[[]store.Doc](in, "docs") {
 		k.version(d.Key, d.Version)
 	}
 }

@@ -1,13 +1,84 @@
+// Package model is the store of the simulator and of the checker: what their worlds hold in common.
+//
+// A [Handle] is the contract of a store: a call of it is one [Request] to a [Side], which says when it is done and what
+// becomes of it. A call that cannot be answered at once stops, and is made again from its beginning with the answers
+// that there are: see [Turn]. Nothing waits in a goroutine.
+//
+// [Docs] are its documents. The log is not here: the simulator's has gaps and is trimmed, the checker's is dense.
 package model
 
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
+
+// Doc is a document, and whose it is.
+type Doc[O any] struct {
+	store.Doc
+	Of O
+}
+
+// Docs are documents, sorted by key.
+type Docs[O any] []Doc[O]
+
+// Find returns where a document is, or would be.
+func (d Docs[O]) Find(key string) (int, bool) {
+	return slices.BinarySearchFunc(d, key, func(one Doc[O], key string) int { return strings.Compare(one.Key, key) })
+}
+
+// Get returns a document, or [store.ErrNotFound].
+func (d Docs[O]) Get(key string) (store.Doc, error) {
+	if i, ok := d.Find(key); ok {
+		return d[i].Doc, nil
+	}
+	return store.Doc{}, store.ErrNotFound
+}
+
+// List returns those below a prefix.
+func (d Docs[O]) List(prefix string) []store.Doc {
+	i, _ := d.Find(prefix)
+	out := []store.Doc{}
+	for ; i < len(d) && strings.HasPrefix(d[i].Key, prefix); i++ {
+		out = append(out, d[i].Doc)
+	}
+	return out
+}
+
+// Over returns where a write of a document goes, and whether there is one; or [store.ErrConflict].
+func (d Docs[O]) Over(doc store.Doc) (i int, there bool, err error) {
+	i, there = d.Find(doc.Key)
+	if there != (doc.Version != "") || there && d[i].Version != doc.Version {
+		err = store.ErrConflict
+	}
+	return i, there, err
+}
+
+// Stored are the documents with another one, or with another text of it, where [Docs.Over] says.
+func (d Docs[O]) Stored(i int, there bool, doc Doc[O]) Docs[O] {
+	if !there {
+		return slices.Insert(d, i, doc)
+	}
+	d[i] = doc
+	return d
+}
+
+// At returns where a document of a version is, or why it is not there.
+func (d Docs[O]) At(key string, v store.Version) (int, error) {
+	i, ok := d.Find(key)
+	switch {
+	case !ok:
+		return 0, store.ErrNotFound
+	case d[i].Version != v:
+		return 0, store.ErrConflict
+	}
+	return i, nil
+}
 
 // Kind of a request.
 type Kind uint8
@@ -90,16 +161,15 @@ func (h *Handle) do(r Request) Answer {
 	if t.asked++; t.asked <= len(t.Answers) {
 		return t.Answers[t.asked-1]
 	}
-	if t.Stopped() {
-		return Answer{Err: errLater}
-	}
-	a, answered := h.Do(r)
-	if !answered {
+	if !t.Stopped() {
+		a, answered := h.Do(r)
+		if answered {
+			t.Answers = append(t.Answers, a)
+			return a
+		}
 		t.most = t.asked - 1
-		return Answer{Err: errLater}
 	}
-	t.Answers = append(t.Answers, a)
-	return a
+	return Answer{Err: errLater}
 }
 
 // Close implements store.Store.

@@ -1,14 +1,66 @@
+// Package replica is the protocol replica as a machine for the simulator and the checker.
 package replica
 
 import (
+	"path"
+
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/proof/sim/walk"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
+
+// Machine is replica.
+func Machine() *machine.Machine {
+	return &machine.Machine{
+		Name: "replica", Joined: []string{"joined"}, Faults: machine.Table("replica"),
+		Start: func(s machine.Start) machine.State { return &State{replica.NewState(s.Params)} },
+		Step:  machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return replica.Step(&s.State, ev) }),
+		Call:  call, Fold: machine.FoldLog, Stray: machine.StrayHeartbeat,
+		Watches: func(s machine.State) ([]string, bool) { // the successor's heartbeat
+			if key := machine.Get[string](machine.Into(&s.(*State).State), "watching"); key != "" {
+				return []string{path.Dir(key) + "/"}, true
+			}
+			return nil, true
+		},
+		Caller: func(s machine.Start, st machine.Store) machine.Caller {
+			return replica.NewCaller(machine.LogCaller(s, st))
+		},
+		// T(1+ρ) of silence, a poll until the last heartbeat is seen, one until the silence is noticed, one until the
+		// entry is read; and the calls for it.
+		Looks: machine.Bound{Polls: 4, Trips: 8}, Silence: machine.Bound{TTL: 1050},
+		// One silence until the dead are out of the way of those who start under their names, one until those nobody
+		// watched are found, and the back-off of runs that failed.
+		Recovery: machine.Bound{TTL: 3 * 1050, Polls: 40, Trips: 40},
+	}
+}
+
+// State is a member's.
+type State struct{ replica.State }
+
+// Phase is how far a member has come.
+func (s *State) Phase() string {
+	if s.Is == member.PhaseMember && s.Joined {
+		return "joined"
+	}
+	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone",
+		"halted"}[s.Is]
+}
+
+func call(e machine.Effect) (machine.Call, bool) {
+	switch e := e.(type) {
+	case replica.DropHeartbeat:
+		return machine.Call{}, true
+	case replica.CheckHeartbeat:
+		return machine.Look(e.Key, protocol.HeartbeatPrefix), true
+	case replica.ListHeartbeats:
+		return machine.Call{List: true}, true
+	}
+	return machine.Shared(e)
+}
 
 // Rules are those of replica's walks.
 func Rules() *walk.Rules {
@@ -90,7 +142,7 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 // requests that wait and what people are told of the store are left out.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
-	in := inside.Into(s)
+	in := machine.Into(s)
 	l := &s.Log
 	b = n.All(b,
 		s.Is, s.At, s.Life, s.Inc, s.Joined, s.Stop, s.Own, s.Pace, s.Behind(), s.Given.ValidUntil, s.Reports,
@@ -103,10 +155,10 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	for _, g := range s.Given.Grants {
 		b = n.All(append(b, 1), g.Partition, g.Token, g.Attempt)
 	}
-	for _, o := range inside.Get[heartbeat.Observations](in, "heartbeats") {
+	for _, o := range machine.Get[heartbeat.Observations](in, "heartbeats") {
 		if n.Known(o.Key) {
 			b = n.Any(append(b, 2), o, "Observation.Before")
 		}
 	}
-	return inside.Box(append(b, 0), n, s.Writer(), &l.Out)
+	return n.Box(append(b, 0), s.Writer(), &l.Out)
 }

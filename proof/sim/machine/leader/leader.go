@@ -1,3 +1,5 @@
+// Package leader is the protocol leader as a machine for the simulator and the checker. Its phases name also how far a
+// member is as a leader.
 package leader
 
 import (
@@ -12,11 +14,76 @@ import (
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
+
+// Machine is leader.
+func Machine() *machine.Machine {
+	return &machine.Machine{
+		Name: "leader", Joined: []string{"joined", "claimed", "adopting", "ruling"}, Faults: machine.Table("leader"),
+		Start: func(s machine.Start) machine.State {
+			return &State{leader.NewState(s.Params, leader.Role{Offer: 2 * s.TTL, StandBys: 2})}
+		},
+		Step: machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return leader.Step(&s.State, ev) }),
+		Call: call, Caller: caller, Fold: machine.FoldLog, Stray: stray, Leads: "ruling",
+		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
+		// T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an offer
+		// and its answer.
+		Looks: machine.Bound{Polls: 20, Trips: 40}, Silence: machine.Bound{TTL: 1050},
+		// A silence until the dead leader is followed, one until the dead members are found by its successor, one until
+		// those who start under their names may, one for an offer that was not answered; and for each the looks and
+		// calls of an election, of adoption, of an offer and its answer.
+		Recovery: machine.Bound{TTL: 4 * 1050, Polls: 60, Trips: 80},
+	}
+}
+
+// State is a member's, whose phase says also how far it is as a leader.
+type State struct{ leader.State }
+
+// Phase is the phase of the rule of a member that is joined and leads, else that of the member.
+func (s *State) Phase() string {
+	if rule := machine.Into(&s.State).At("rule.at").Number(); s.Is == member.PhaseMember && rule > 0 {
+		return [...]string{"", "claimed", "adopting", "ruling"}[rule]
+	}
+	return [...]string{"", "claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone",
+		"halted"}[s.Is]
+}
+
+// stray is a heartbeat, a mailbox, a head or an assignment of somebody who is no member.
+func stray(v *cluster.Value, docs []store.Doc) string {
+	for _, d := range docs {
+		for _, prefix := range []string{leader.MailboxPrefix, leader.AssignPrefix, leader.HeadPrefix} {
+			rest, ok := strings.CutPrefix(d.Key, prefix)
+			id, _, _ := strings.Cut(rest, "/")
+			if _, member := v.Member(cluster.MemberID(id)); ok && !member {
+				return d.Key
+			}
+		}
+	}
+	return machine.StrayHeartbeat(v, docs)
+}
+
+func caller(s machine.Start, st machine.Store) machine.Caller {
+	c := &leader.Caller{LogCaller: machine.LogCaller(s, st)}
+	c.Tied = leader.Tied(s.Member)
+	return c
+}
+
+func call(e machine.Effect) (machine.Call, bool) {
+	switch e := e.(type) {
+	case leader.Get:
+		return machine.Look(e.Key, protocol.HeartbeatPrefix), true
+	case leader.List:
+		return machine.Call{List: true}, true
+	case leader.Put:
+		return machine.Call{Write: true, Part: strings.HasPrefix(e.Key, leader.AssignPrefix)}, true
+	case leader.Delete:
+		return machine.Call{Write: true}, true
+	}
+	return machine.Shared(e)
+}
 
 // Rules are those of leader's walks.
 func Rules() *walk.Rules {
@@ -24,7 +91,11 @@ func Rules() *walk.Rules {
 	m.Caller = func(s machine.Start, st machine.Store) machine.Caller { return walker{caller(s, st), s, st} }
 	return &walk.Rules{
 		Machine: m, Way: way, Settled: true, Once: true,
-		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
+		Folds:     func(s machine.State) bool { _, log := s.(*State).Watching(); return log },
+		Heartbeat: heartbeat, Key: key, Effect: effect, Value: value,
+		Event: func(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
+			return n.Any(b, ev, unkeyed()...)
+		},
 		Decode: decode, Skip: unkeyed(), Over: over,
 	}
 }
@@ -52,12 +123,7 @@ func decode(key string, text []byte) any {
 	return d
 }
 
-func folds(s machine.State) bool {
-	_, log := s.(*State).Watching()
-	return log
-}
-
-func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.HeartbeatPrefix }
+func heartbeat(key string) bool { return strings.HasPrefix(key, protocol.HeartbeatPrefix) }
 
 // way: what members wait for, or are late with, is the log, the document of the leader, and the heads. The others are
 // read as soon as somebody is told of them, and tell of nothing that has not been decided: a mailbox that is written
@@ -113,10 +179,6 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	return n.Any(append(b, 'e'), e, unkeyed()...)
 }
 
-func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
-	return n.Any(b, ev, unkeyed()...)
-}
-
 // value appends the parts of the value that decide its next change, other than members and owners.
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	l, _ := v.Leader()
@@ -161,7 +223,7 @@ func (w walker) Call(ctx context.Context, e machine.Effect) machine.Event {
 // rest, are skipped.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s, skip := &of.(*State).State, unkeyed()
-	in := inside.Into(s)
+	in := machine.Into(s)
 	for _, x := range [...]any{
 		s.Is, s.At, s.Life, s.Stop, s.Inc, s.Own, s.Pace, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.Wake,
 		s.Contact.Problem != "", s.Contact.Refuses,
@@ -178,14 +240,14 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 		b = n.Any(b, in.At(path).Any(), skip...)
 	}
 	probing := in.At("probing").List()
-	slices.SortFunc(probing, func(a, b inside.State) int {
-		return strings.Compare(inside.Get[string](a, "key"), inside.Get[string](b, "key"))
+	slices.SortFunc(probing, func(a, b machine.Inside) int {
+		return strings.Compare(machine.Get[string](a, "key"), machine.Get[string](b, "key"))
 	})
 	for _, p := range probing {
 		b = n.Any(append(b, 1), p.Any())
 	}
-	b = inside.Box(append(b, 0), n, s.Writer()+"-ask", inside.Ref[outbox.Box](in, "asks.Box"))
-	b = inside.Box(b, n, s.Writer(), inside.Ref[outbox.Box](in, "fold.Out"))
+	b = n.Box(append(b, 0), s.Writer()+"-ask", machine.Ref[outbox.Box](in, "asks.Box"))
+	b = n.Box(b, s.Writer(), machine.Ref[outbox.Box](in, "fold.Out"))
 	for _, path := range [...]string{"slots", "rule.boxes.all", "rule.docs", "rule.dirty"} {
 		in.At(path).Each(func(key string, value any) { b = n.Any(n.Any(append(b, 1), key), value, skip...) })
 		b = append(b, 0)

@@ -1,7 +1,10 @@
 package machine
 
 import (
+	_ "embed"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
@@ -111,96 +114,43 @@ func (m *Machine) Pairs() []Pair {
 	return out
 }
 
-// Phases are those of a protocol in which the kinds of the table can hit a member. The last ones are [Cluster] or none.
-type Phases struct {
-	All     []string // in which it calls the store
-	Writes  []string // in which it changes the store
-	Renews  []string // in which a late answer to its heartbeat matters
-	Looks   []string // in which it judges others by their heartbeats
-	Begins  []string // in which it begins a heartbeat
-	Told    []string // in which the store tells it of changes
-	Lists   []string // in which it lists documents
-	Leaves  []string // in which it can be asked to leave
-	Doubled []string // in which another process of its name can start
-	Runs    []string // in which what it runs can fail
-	Stops   []string // in which what it runs is stopped
-	Parts   []string // in which it writes several documents that belong together
-	Dirty   []string // in which a copy of the store that was cut off may answer it
-	Torn    []string // in which it reads in several requests
-	Takes   []string // in which it takes an index
-	Guarded []string // in which its guardian has something to end
+//go:embed faults.txt
+var faults string
 
-	Sessions []string // its heartbeat goes with a session
-	Log      []string // it reads a log
-	Rewrites []string // and stops where that is rewritten, or newer than it is
-	Leaders  []string // its members elect a leader
-	Group    []string // they are those of a group
+// Table is the table of faults of a protocol: faults.txt has it. A kind that cannot happen to it is left out.
+func Table(protocol string) (table []Fault) {
+	phases := map[string][]string{Cluster: {Cluster}}
+	var rows [][]string
+	for line := range strings.Lines(faults) {
+		switch f := strings.Fields(line); {
+		case len(f) > 0 && f[0] == "fault":
+			rows = append(rows, f)
+		case len(f) > 0 && f[0] == protocol:
+			phases[f[1]] = f[2:]
+		}
+	}
+	for _, f := range rows {
+		weight, _ := strconv.ParseInt(f[2], 10, 64)
+		if in := phases[f[3]]; len(in) > 0 {
+			table = append(table, Fault{Kind: Kind(f[1]), Weight: weight, Phases: in, Suits: suits[f[4]]})
+		}
+	}
+	return table
 }
 
-// Table is the table of faults. A protocol to which one cannot happen has no phases for it.
-func Table(p Phases) []Fault {
-	whole := []string{Cluster}
-	all := []Fault{
-		{SlowCall, 8, p.All, Any},
-		{LostRequest, 8, p.All, Any},
-		{LostReply, 8, p.All, Any},
-		{Duplicate, 6, p.Writes, Writes},
-		{LateWrite, 5, p.Writes, Writes},
-		{FailedCall, 6, p.All, Any},
-		{LastAnswer, 3, p.Renews, func(c Call) bool { return c.Renew }},
-		{LateLook, 3, p.Looks, func(c Call) bool { return c.Looks }},
-		{HalfCall, 3, p.Begins, func(c Call) bool { return c.Begin }},
-		{Cut, 3, p.All, nil},
-		{CutOut, 2, p.All, nil},
-		{CutIn, 2, p.All, nil},
-		{WatchLost, 4, p.Told, nil},
-		{WatchLate, 4, p.Told, nil},
-		{PauseShort, 5, p.All, nil},
-		{PauseLong, 2, p.All, nil},
-		{Crash, 3, p.All, nil},
-		{CrashBetween, 3, p.All, nil},
-		{ClockRate, 4, p.All, nil},
-		{WallJump, 3, p.All, nil},
-		{StaleList, 4, p.Lists, func(c Call) bool { return c.List }},
-		{LeaveInOrder, 2, p.Leaves, nil},
-		{SecondStart, 1, p.Doubled, nil},
-		{SlowWork, 3, p.Stops, nil},
-		{RunnerFails, 5, p.Runs, nil},
-		{RunnerLingers, 4, p.Stops, nil},
-		{CrashAfterWrite, 4, p.Parts, func(c Call) bool { return c.Part }},
-		{StoreAway, 1, whole, nil},
-		{DiskFull, 1, whole, nil},
-		{Truncation, 2, p.Log, nil},
-		{Garbage, 2, p.Log, nil},
-		{Foreign, 3, p.Log, nil},
-		{Drain, 1, whole, nil},
-		{Hold, 1, whole, nil},
-		{KillJob, 1, whole, nil},
-		{UpdateJob, 1, whole, nil},
-		{Split, 2, whole, nil},
-		{AllAtOnce, 1, whole, nil},
-		{DirtyRead, 6, p.Dirty, func(c Call) bool { return !Writes(c) }},
-		{GroupFails, 3, p.Group, nil},
-		{Storm, 2, p.Group, nil},
-		// What follows is not drawn with the others: some seeds add it, or it comes of other faults, or ends a run.
-		{TornCall, 0, p.Torn, func(c Call) bool { return c.Reads }},
-		{LateIndex, 0, p.Takes, func(c Call) bool { return c.Takes }},
-		{GuardianLate, 0, p.Guarded, nil},
-		{GuardianDoubled, 0, p.Guarded, nil},
-		{GuardianLost, 0, p.Guarded, nil},
-		{GuardianCutOff, 0, p.Guarded, nil},
-		{GuardianEnds, 0, whole, nil},
-		{GuardianEarlier, 0, whole, nil},
-		{SessionExpiry, 0, p.Sessions, nil},
-		{TwoLeaders, 0, p.Leaders, nil},
-		{GroupForgets, 0, p.Group, nil},
-		{TailLost, 0, p.Rewrites, nil},
-		{NewerEntry, 0, p.Rewrites, nil},
-		{RestartSame, 0, whole, nil},
-		{RestartOther, 0, whole, nil},
-		{Reorder, 0, whole, nil},
-	}
-	return slices.DeleteFunc(all, func(f Fault) bool { return len(f.Phases) == 0 })
+// suits are the words for the calls that a fault meets.
+// read-only: a table.
+var suits = map[string]func(Call) bool{
+	"any":   func(Call) bool { return true },
+	"write": Call.changes,
+	"read":  func(c Call) bool { return !c.changes() },
+	"reads": func(c Call) bool { return c.Reads },
+	"renew": func(c Call) bool { return c.Renew },
+	"begin": func(c Call) bool { return c.Begin },
+	"look":  func(c Call) bool { return c.Looks },
+	"list":  func(c Call) bool { return c.List },
+	"part":  func(c Call) bool { return c.Part },
+	"take":  func(c Call) bool { return c.Takes },
 }
 
 // Call is a call of the store. The zero value is a read.
@@ -233,8 +183,15 @@ func Shared(e Effect) (Call, bool) {
 	return Call{}, false
 }
 
-// Writes is for faults that meet what changes the store.
-func Writes(c Call) bool { return c.Write || c.Renew }
+// changes tells whether the call changes the store.
+func (c Call) changes() bool { return c.Write || c.Renew }
 
-// Any is for faults that meet every call.
-func Any(Call) bool { return true }
+// Look is the call that reads a document: below the prefix of heartbeats it looks whether somebody lives.
+func Look(key, prefix string) Call {
+	id, heartbeat := strings.CutPrefix(key, prefix)
+	if !heartbeat {
+		return Call{}
+	}
+	id, _, _ = strings.Cut(id, "/")
+	return Call{Looks: true, Whom: cluster.MemberID(id)}
+}
