@@ -174,7 +174,7 @@ func (s *step) post() {
 	foreign := s.mailbox.version != "" && !s.mailbox.mine()
 	switch {
 	case s.mailbox.others != "" && !s.Ours(s.mailbox.others):
-		// another start was quicker: see awaitJoin
+		// another start was quicker: see Stand
 	case s.Is == member.PhaseLeaving && s.Inc == 0:
 		// it is taken back: see settle
 	case foreign || s.mailbox.version != "" && s.mailbox.life != s.Life:
