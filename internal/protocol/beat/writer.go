@@ -70,7 +70,10 @@ func (w *Writer) Put(ctx context.Context, life uint64, d store.Doc) (store.Versi
 	if w.key == "" || w.life != life {
 		return "", errFormerLife
 	}
-	return w.put(ctx, d)
+	if w.with.Session == nil {
+		return w.Store.Put(ctx, d)
+	}
+	return w.with.Session.Put(ctx, d)
 }
 
 // take waits until nobody else writes.
@@ -121,7 +124,10 @@ func (w *Writer) store(ctx context.Context, e member.Renew, value []byte) (outbo
 		switch {
 		case err == nil:
 			w.version = v
-			w.established(ctx)
+			// Sooner, members that do not know the new heartbeat yet would report the old one as gone.
+			if w.writes++; w.writes >= 3 {
+				w.closeFormer(ctx)
+			}
 			return outbox.Done, nil
 		case errors.Is(err, store.ErrSession):
 			return outbox.Refused, nil
@@ -151,13 +157,6 @@ func (w *Writer) readBack(ctx context.Context, e member.Renew) (outbox.Outcome, 
 	return outbox.Done, nil
 }
 
-func (w *Writer) put(ctx context.Context, d store.Doc) (store.Version, error) {
-	if w.with.Session != nil {
-		return w.with.Session.Put(ctx, d)
-	}
-	return w.Store.Put(ctx, d)
-}
-
 func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) {
 	if w.with.Session != nil {
 		return store.Renew(ctx, w.with.Session, d)
@@ -180,14 +179,6 @@ func (w *Writer) begin(ctx context.Context, e member.Renew) error {
 	w.with = l
 	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
 	return nil
-}
-
-// established closes the heartbeat of the former epoch once the present one has been renewed a few times. Sooner,
-// members that do not know the new heartbeat yet would report the old one as gone.
-func (w *Writer) established(ctx context.Context) {
-	if w.writes++; w.writes >= 3 {
-		w.closeFormer(ctx)
-	}
 }
 
 func (w *Writer) closeFormer(ctx context.Context) {

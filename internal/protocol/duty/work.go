@@ -165,7 +165,7 @@ func (d Derived) grants(v cluster.Value, duties []cluster.Duty) []*protocol.Gran
 	out := make([]*protocol.Grant, 0, len(duties))
 	before, had := d.Duties, d.Grants
 	for _, now := range duties {
-		if !runs(now) {
+		if now.Role == cluster.RoleStop {
 			continue
 		}
 		for len(before) > 0 && before[0].Partition.ID < now.Partition.ID {
@@ -296,6 +296,3 @@ func Word(d cluster.Duty, r *protocol.Report) cluster.Command {
 	}
 	return nil
 }
-
-// runs reports whether the member runs the partition of a duty.
-func runs(d cluster.Duty) bool { return d.Role != cluster.RoleStop }

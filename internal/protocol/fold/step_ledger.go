@@ -107,6 +107,13 @@ func (l *Ledger) Say(c *member.Core, holdBack bool, wanted func() []cluster.Comm
 	return l.Out.Pending.Entry, true
 }
 
+// Append appends that entry as it is.
+func (l *Ledger) Append(c *member.Core, holdBack bool, wanted func() []cluster.Command) {
+	if e, ok := l.Say(c, holdBack, wanted); ok {
+		c.Emit(member.Append{Entry: e})
+	}
+}
+
 // Settle ends a member that leaves when its leave stands in the log, or was not needed; in: this life of it is in the
 // value.
 func (l *Ledger) Settle(c *member.Core, in bool) {
@@ -137,24 +144,6 @@ type snaps struct {
 	cost     int            // of replaying the entries since the last snapshot
 	even     *cluster.Value // the newest value of this step that a snapshot can be taken of, nil for none
 	evenCost int            // cost at that value
-}
-
-// passed notes a value that a snapshot may be taken of.
-func (l *Ledger) passed(v *cluster.Value) {
-	if v.Even() {
-		even := *v
-		l.even, l.evenCost = &even, l.cost
-	}
-}
-
-// replayCost is the cost of applying an entry again: one for each partition that placement looks at, and a hundred for
-// each command.
-func replayCost(after *cluster.Value, e cluster.Entry, planned bool) int {
-	cost := 100 * (1 + len(e.Commands))
-	if planned {
-		cost += after.PartitionCount()
-	}
-	return cost
 }
 
 // Save asks for the snapshot that is due, of the newest value passed since the last call, if this member is the one
@@ -278,7 +267,10 @@ func (l *Ledger) apply(c *member.Core, k Keeper, records []store.Record) error {
 			others.note(a, l.History.agrees(a.Entry, points))
 		}
 		points = append(points, member.PointOf(l.Value))
-		l.passed(&l.Value)
+		if l.Value.Even() { // a snapshot may be taken of it
+			even := l.Value
+			l.even, l.evenCost = &even, l.cost
+		}
 	}
 	l.History.note(c.At, points, others)
 	c.Emit(member.Applying{Value: k.Value(), Entries: applied})
@@ -288,7 +280,8 @@ func (l *Ledger) apply(c *member.Core, k Keeper, records []store.Record) error {
 	return nil
 }
 
-// applyRecord applies a record and returns its cost, see replayCost. The cost is 0 if the record is not an entry.
+// applyRecord applies a record and returns the cost of applying it again: one for each partition that placement looks
+// at, and a hundred for each command. The cost is 0 if the record is not an entry.
 func applyRecord(v *cluster.Value, rec store.Record) (a protocol.Applied, cost int, err error) {
 	e, ok, err := v.Decode(cluster.Index(rec.Index), rec.Data)
 	if err != nil {
@@ -300,6 +293,8 @@ func applyRecord(v *cluster.Value, rec store.Record) (a protocol.Applied, cost i
 	}
 	next, done := v.Apply(e)
 	*v = next
-	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign},
-		replayCost(v, e, done.Planned), nil
+	if cost = 100 * (1 + len(e.Commands)); done.Planned {
+		cost += v.PartitionCount()
+	}
+	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign}, cost, nil
 }

@@ -62,14 +62,13 @@ func TestATreeIsWalkedAsItWas(t *testing.T) {
 		all.set(fmt.Sprintf("b/%03d", i), i)
 	}
 	next := 0
-	all.below("a/", func(key string, v int) bool {
+	for key, v := range all.below("a/") {
 		if v != next {
 			t.Fatalf("%s comes after %d", key, next-1)
 		}
 		next++
 		all.remove(key)
-		return true
-	})
+	}
 	if next != 500 || all.Len() != 500 {
 		t.Errorf("walked %d, left %d", next, all.Len())
 	}

@@ -60,7 +60,9 @@ func (s *step) act(move elect.Move) {
 	case former || move == elect.Remove:
 		s.drop(LeaderKey, s.vote.Seen.Version)
 	case move == elect.Probe:
-		s.probeHolder()
+		if s.At >= s.nextProbe() {
+			s.probe(s.vote.Holder.Key, s.At)
+		}
 	case move == elect.Claim && !leaves:
 		s.put(Put{Key: LeaderKey, Doc: holderDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key,
 			Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
@@ -85,17 +87,9 @@ func (s *step) turn() time.Duration {
 	return time.Duration(n) * 2 * s.Poll
 }
 
-// probeHolder looks at the leader's heartbeat when its turn has come. A member that begins to wait for the leader does
-// not keep to a look that was planned before.
-func (s *step) probeHolder() {
-	if s.At >= s.nextProbe() {
-		s.probe(s.vote.Holder.Key, s.At)
-	}
-}
-
 // nextProbe is when the leader's heartbeat is looked at again. Where it vanishes by itself a hint comes with that. The
 // stand-bys may have died with the leader, and the more members there are the more seldom the others look: so a member
-// that waits for the leader looks as a stand-by does.
+// that waits for the leader looks as a stand-by does, and does not keep to a look that was planned before.
 func (s *step) nextProbe() protocol.Instant {
 	o := s.vote.Election.Holder
 	if o.Known && !s.waits() && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
@@ -173,21 +167,17 @@ func (s *step) before(p cluster.Member) bool {
 
 // windows reports whether a task runs here that looks at others of its job.
 func (s *step) windows() bool {
-	found := false
-	s.slots.Each(func(_ string, h slot) bool {
-		found = h.of.Job.Spec.Tasks[0].Spread == cluster.SpreadPartitioned
-		return !found
-	})
-	return found
+	for _, h := range s.slots.Each {
+		if h.of.Job.Spec.Tasks[0].Spread == cluster.SpreadPartitioned {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *step) readLog() {
-	f := &s.fold
-	f.Rest = s.rest
-	if !s.folds() {
-		return
-	}
-	if f.Look(&s.Core, false) {
+	s.fold.Rest = s.rest
+	if s.folds() && s.fold.Look(&s.Core, false) {
 		s.rule.later.asked = s.rule.later.seen
 	}
 }
@@ -204,8 +194,8 @@ func (s *step) logged(ev member.Event) {
 	}
 	if r, ok := ev.(member.Read); ok && r.Err == "" {
 		s.fold.Next = s.At.Add(s.rarely())
-		if !r.Truncated {
-			s.laterRead(cluster.Index(r.Page.Head))
+		if !r.Truncated && s.rule.later.asked && s.fold.Value.Index() >= cluster.Index(r.Page.Head) {
+			s.rule.later = laterTerm{} // the log was read to a head that is newer than the doubt
 		}
 	}
 }

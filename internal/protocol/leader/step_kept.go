@@ -2,6 +2,7 @@ package leader
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -74,8 +75,7 @@ func same(a, b any) bool {
 	case headDoc:
 		b, ok := b.(headDoc)
 		return ok && a.Incarnation == b.Incarnation && a.Heartbeat == b.Heartbeat && a.State == b.State &&
-			a.Revoked == b.Revoked &&
-			slices.Equal(a.Tasks, b.Tasks)
+			a.Revoked == b.Revoked && slices.Equal(a.Tasks, b.Tasks)
 	case rosterDoc:
 		b, ok := b.(rosterDoc)
 		one := func(m, o cluster.Member) bool { return bytes.Equal(m.Encode(), o.Encode()) }
@@ -236,12 +236,11 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 		listed[d.Key] = true
 		check(d.Key, d.Version)
 	}
-	s.rule.docs.below(folder(m), func(key string, _ kept) bool {
+	for key := range s.rule.docs.below(folder(m)) {
 		if !listed[key] {
 			check(key, "")
 		}
-		return true
-	})
+	}
 }
 
 // tree is a sorted map of which each copy stays as it is: states share the nodes, and a step changes copies.
@@ -268,6 +267,6 @@ func (t *tree[V]) remove(k string) {
 }
 
 // below yields what has a prefix, as it is now: what is set or removed meanwhile does not show.
-func (t *tree[V]) below(prefix string, yield func(string, V) bool) {
-	ordered.Below(&t.of, prefix, yield)
+func (t *tree[V]) below(prefix string) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) { ordered.Below(&t.of, prefix, yield) }
 }

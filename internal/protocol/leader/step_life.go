@@ -185,12 +185,8 @@ func (s *step) planWrote(ev Wrote) {
 	case ev.Outcome == outbox.Done:
 		s.asks.Box = s.asks.At(0)
 		s.asks.put, s.asks.look.next = true, s.At.Add(max(s.Poll, s.Params.TTL*2/5)) // the answer may have been hinted at already
-	case ev.Outcome == outbox.Refused:
-		s.asks.Box = s.Reply(s.asks.TooLarge(ev.Err))
-	case ev.Outcome == outbox.Unknown:
-		s.asks.Box = s.asks.Unknown()
 	default:
-		s.asks.Box = s.asks.Requeue()
+		s.asks.Box = s.Reply(s.asks.Failed(ev.Outcome, ev.Err, 0))
 	}
 }
 

@@ -8,12 +8,14 @@ const writesAtOnce = 64
 // project brings the documents in line with the value: of a member its assignments first, and then its head, which says
 // that they count.
 func (s *step) project() {
-	s.rule.dirty.Each(func(k string, t target) bool {
+	for k, t := range s.rule.dirty.Each {
 		if doc, ready := s.shown(t); ready && s.bring(t, doc) {
 			s.rule.dirty.remove(k)
 		}
-		return len(s.busy) < writesAtOnce
-	})
+		if len(s.busy) >= writesAtOnce {
+			break
+		}
+	}
 	s.answerPlans()
 }
 
@@ -82,33 +84,29 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 	if m.Draining {
 		want.State = "draining"
 	}
-	ready = true
-	s.rule.docs.below(folder(m.ID), func(_ string, k kept) bool {
+	for _, k := range s.rule.docs.below(folder(m.ID)) {
 		e, has := s.taskOf(k.target)
 		of, _ := k.is.(stamp)
 		switch {
 		case !has || e.Token != of.token || k.unsure && k.version == "":
-			return true
+			continue
 		case k.unsure: // it is being written again: it may be either
-			ready = false
+			return nil, false
 		case !there:
 			e.State = slotAcking
 		}
 		e.Index = k.index
 		want.Tasks = append(want.Tasks, e)
-		return ready
-	})
-	return want, ready
+	}
+	return want, true
 }
 
 // clean reports whether all assignments of a member are written.
 func (s *step) clean(m cluster.MemberID) bool {
-	clean := true
-	s.rule.dirty.below(target{member: m}.slots(), func(string, target) bool {
-		clean = false
+	for range s.rule.dirty.below(target{member: m}.slots()) {
 		return false
-	})
-	return clean
+	}
+	return true
 }
 
 // rosterOf lists the members of the cluster.

@@ -59,7 +59,7 @@ func (s *step) reign() {
 	}
 	if s.rule.at == ruleRuling {
 		s.look()
-		s.decide(s.wanted)
+		s.fold.Append(&s.Core, true, s.wanted)
 		if !s.rule.later.seen {
 			s.project()
 		}
@@ -73,18 +73,11 @@ func (s *step) claimTerm() {
 		s.rule.at = ruleAdopting
 		return
 	}
-	s.decide(func() []cluster.Command {
+	s.fold.Append(&s.Core, true, func() []cluster.Command {
 		l, _ := s.fold.Value.Leader()
 		s.rule.term = l.Term + 1
 		return []cluster.Command{cluster.Lead{Member: s.Member, Term: s.rule.term, OfferMS: s.p.Offer.Milliseconds()}}
 	})
-}
-
-// decide appends what is wanted, when nothing is under way.
-func (s *step) decide(wanted func() []cluster.Command) {
-	if e, ok := s.fold.Say(&s.Core, true, wanted); ok {
-		s.Emit(member.Append{Entry: e})
-	}
 }
 
 // adopt reads what is there: members, assignments, requests. Only then is anything decided.
@@ -106,8 +99,12 @@ func (s *step) adopt() {
 
 // look reads again what members have written.
 func (s *step) look() {
+	every := s.Poll // of the mailboxes, without a hint
+	if s.Hints.Docs {
+		every = max(s.rarely(), 2*s.Params.TTL)
+	}
 	if s.rule.boxes.due(s.At) && s.list(MailboxPrefix) {
-		s.rule.boxes.look = s.again(s.rule.boxes.look, s.boxesEvery())
+		s.rule.boxes.look = s.again(s.rule.boxes.look, every)
 	}
 	if s.rule.plans.due(s.At) && s.list(planPrefix) {
 		s.rule.plans.look = look{next: s.At.Add(s.rarely())}
@@ -204,12 +201,5 @@ func (s *step) noteTerm(d Doc) {
 	if term > s.rule.term {
 		s.rule.later = laterTerm{seen: true}
 		s.fold.Hint = true
-	}
-}
-
-// laterRead ends the doubt when the log was read to a head that is newer than it.
-func (s *step) laterRead(head cluster.Index) {
-	if s.rule.later.asked && s.fold.Value.Index() >= head {
-		s.rule.later = laterTerm{}
 	}
 }

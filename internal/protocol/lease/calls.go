@@ -17,7 +17,6 @@ import (
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/internal/protocol/shell"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -36,7 +35,8 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 	case Fetch:
 		sent := c.Now()
 		docs, err := store.GetAll(ctx, c.Store, e.Keys)
-		return c.fetched(e, sent, docs, err)
+		return c.OrClosed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs,
+			Err: shell.Text(err)})
 	case Survey:
 		return c.survey(ctx, e)
 	case Write:
@@ -49,11 +49,6 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 			Err: problem(err)})
 	}
 	return c.BeatCaller.Call(ctx, e)
-}
-
-func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err error) member.Event {
-	return c.OrClosed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs,
-		Err: shell.Text(err)})
 }
 
 // outcome is that of a conditional write: it is refused where the version is not current.
@@ -203,10 +198,8 @@ func turn(key string) int {
 // jobsOf are the documents of the jobs of partitions: without its job nothing is known of a partition.
 func jobsOf(docs []store.Doc) (keys []string) {
 	for _, d := range docs {
-		if strings.HasPrefix(d.Key, partitionPrefix) {
-			if job, ok := jobOf(d); ok {
-				keys = append(keys, jobKey(job))
-			}
+		if job, ok := jobOf(d); ok {
+			keys = append(keys, jobKey(job))
 		}
 	}
 	return slices.Compact(keys) // those of a job are beside each other
@@ -219,19 +212,18 @@ const maxView = 1 << 30
 
 func (c *Caller) readView(ctx context.Context, e ReadView) member.Event {
 	d, err := c.Store.Get(ctx, viewKey(e.View))
-	if err != nil {
-		if errors.Is(err, store.ErrNotFound) { // a newer one is there
-			return ViewRead{Now: c.Now()}
-		}
+	switch {
+	case errors.Is(err, store.ErrNotFound): // a newer one is there
+		return ViewRead{Now: c.Now()}
+	case err != nil:
 		return c.OrClosed(err, ViewRead{Now: c.Now(), Err: shell.Text(err)})
 	}
+	var v cluster.Value
 	data, err := c.unpack(d.Value)
-	if err != nil {
-		return ViewRead{Now: c.Now(), Err: fmt.Sprintf("read document %q: %v", d.Key, err)}
+	if err == nil {
+		v, err = cluster.DecodeSnapshot(data)
 	}
-	v, err := cluster.DecodeSnapshot(data)
-	var newer *cluster.FormatError
-	if errors.As(err, &newer) {
+	if _, newer := errors.AsType[*cluster.FormatError](err); newer {
 		return ViewRead{Now: c.Now(), Halt: err}
 	}
 	if err != nil {
@@ -267,20 +259,13 @@ func (c *Caller) show(ctx context.Context, e Show) (newest uint64, err error) {
 func (c *Caller) pack(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, ok := c.packer.Get().(*flate.Writer)
-	if ok {
-		w.Reset(&b)
-	} else {
-		var err error
-		if w, err = flate.NewWriter(&b, c.Level); err != nil {
-			return nil, err
-		}
+	if !ok {
+		w, _ = flate.NewWriter(nil, c.Level) // which is a level that it has
 	}
 	defer c.packer.Put(w)
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	err := w.Close()
-	return b.Bytes(), err
+	w.Reset(&b)
+	_, err := w.Write(data)
+	return b.Bytes(), errors.Join(err, w.Close())
 }
 
 func (c *Caller) unpack(packed []byte) ([]byte, error) {

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,16 +59,6 @@ func Step(s *State, ev member.Event) []member.Effect {
 	return st.Step(st, ev)
 }
 
-// learn decodes what was read for a pass or a command. What it has in common with the reads to come is kept decoded; a
-// leader keeps its last pass.
-func (s *step) learn(docs []store.Doc) *facts {
-	f := s.known.learn(docs)
-	if !s.lead.holds {
-		s.known = f
-	}
-	return f
-}
-
 // step is one call of Step.
 type step struct{ *State }
 
@@ -92,7 +83,8 @@ func (s *step) Take(ev member.Event) {
 	case Shown:
 		s.shown(ev)
 	case member.Proposed:
-		s.proposed(ev)
+		s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands,
+			results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
 	}
 }
 
@@ -146,16 +138,20 @@ func (s *step) Advance() {
 	s.tell()
 	s.advanceTries()
 	s.settle()
-	s.report()
-	s.setWake()
-}
-
-// report tells what own commands did.
-func (s *step) report() {
 	if len(s.deeds) > 0 {
 		s.Emit(member.Applying{Value: s.value, Deeds: s.deeds})
 		s.deeds = nil
 	}
+	w := s.Waking()
+	w.Due(s.Own.Busy, s.Own.Next)
+	for _, c := range [...]call{s.look.call, s.lead.call, s.name.call} {
+		w.Due(c.busy, c.next)
+	}
+	w.Due(false, s.claimRest)
+	for _, t := range s.tries {
+		w.Due(false, t.next)
+	}
+	s.WakeAt(w)
 }
 
 // id is a fresh number of a call.
@@ -179,20 +175,6 @@ func (s *step) fetch(c *call, keys ...string) {
 func (s *step) write(c *call, w leadWrite) {
 	c.busy, c.id = true, s.id()
 	s.Emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
-}
-
-// setWake asks to be woken at the next instant at which something is due.
-func (s *step) setWake() {
-	w := s.Waking()
-	w.Due(s.Own.Busy, s.Own.Next)
-	for _, c := range [...]call{s.look.call, s.lead.call, s.name.call} {
-		w.Due(c.busy, c.next)
-	}
-	w.Due(false, s.claimRest)
-	for _, t := range s.tries {
-		w.Due(false, t.next)
-	}
-	s.WakeAt(w)
 }
 
 // pick is a pause of up to a duration, as random as the seed.

@@ -76,29 +76,24 @@ func (s *step) place(n int) int {
 	return max(0, at) * n / max(1, len(s.look.members))
 }
 
-// room tells whether we have a worker for one more. Claims that are on their way count.
+// room tells whether we have a worker for one more. Claims that are on their way count; what Rota runs for itself does
+// not.
 func (s *step) room() bool {
 	if s.Join.Capacity == 0 {
 		return true
 	}
 	var n int64
 	for _, h := range s.held {
-		n += takesRoom(h.id)
+		if !h.id.Reserved() {
+			n++
+		}
 	}
 	for _, t := range s.tries {
-		if c, ok := t.command.(cluster.Claim); ok {
-			n += takesRoom(c.Partition)
+		if c, ok := t.command.(cluster.Claim); ok && !c.Partition.Reserved() {
+			n++
 		}
 	}
 	return n < s.Join.Capacity
-}
-
-// takesRoom is 0 for what Rota runs for itself, 1 for all else.
-func takesRoom(id cluster.PartitionID) int64 {
-	if id.Reserved() {
-		return 0
-	}
-	return 1
 }
 
 // inSlot tells whether one of our slots is taken, or being claimed.
@@ -211,10 +206,9 @@ func (s *step) ownChanged(d store.Doc) {
 
 // assign derives what the supervisor should run, when that or our lease has changed.
 func (s *step) assign() {
-	if s.Is != member.PhaseMember {
-		return
+	if s.Is == member.PhaseMember {
+		s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing))
 	}
-	s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing))
 }
 
 func (s *step) grants() []*protocol.Grant {

@@ -33,11 +33,6 @@ type request struct {
 // maxTries bounds what is on its way at once.
 const maxTries = 32
 
-func (s *step) proposed(ev member.Proposed) {
-	s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands,
-		results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
-}
-
 // try begins a command of our own. It will ask for these documents too.
 func (s *step) try(c cluster.Command, also ...string) {
 	also = slices.DeleteFunc(also, func(key string) bool { return key == "" })
@@ -61,11 +56,6 @@ func takesOut(c cluster.Command) cluster.MemberID {
 		return c.Member
 	}
 	return ""
-}
-
-// dropTries gives up what was tried in a session that has ended, and answers requests that may have been done.
-func (s *step) dropTries() {
-	s.tries = slices.DeleteFunc(slices.Clone(s.tries), func(t try) bool { return t.request == 0 })
 }
 
 // advanceTries begins requests, and reads what is still to be read.
@@ -128,7 +118,10 @@ func (s *step) keep(i int, t try) {
 
 // decide makes the decision from what was read, and writes it.
 func (s *step) decide(i int, t try) {
-	f := s.learn(t.docs)
+	f := s.known.learn(t.docs)
+	if !s.lead.holds { // what it has in common with the reads to come is kept decoded; a leader keeps its last pass
+		s.known = f
+	}
 	t.attempt = t.attempt.decide(f, writer{session: s.Session(), write: s.writeName(), atMS: s.wallMS})
 	if t.err != nil {
 		s.complain(t.err)

@@ -98,15 +98,11 @@ func (c *Core) Extend(sent protocol.Instant, ttl time.Duration) {
 // Lapsed reports whether the last acknowledged renewal is too old.
 func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing) }
 
-// CheckLease ends the life of a member whose lease has run out. It reports whether it has.
+// CheckLease ends the life of a member whose lease has run out. It reports whether it has. Who would go on begins again
+// where a longer TTL is to be stated: a session may allow none, and renewals may take longer then.
 func (c *Core) CheckLease() bool {
-	return c.Lapsed() && c.endsByTime() && c.Lost("its lease has lapsed")
-}
-
-// endsByTime reports whether a lease that has run out ends the life. Who would go on begins again where a longer TTL is
-// to be stated: a session may allow none, and renewals may take longer then.
-func (c *Core) endsByTime() bool {
-	return c.lapse == Confirm || c.lapse == RenewLate && (c.Is == PhaseLeaving || c.Pace.TTL(c.Timing) > c.Own.TTL)
+	ends := c.lapse == Confirm || c.lapse == RenewLate && (c.Is == PhaseLeaving || c.Pace.TTL(c.Timing) > c.Own.TTL)
+	return ends && c.Lapsed() && c.Lost("its lease has lapsed")
 }
 
 // Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false

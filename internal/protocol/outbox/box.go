@@ -168,7 +168,9 @@ func (b Box) Waits(seq uint64) bool { return b.Pending != nil && b.Pending.Entry
 func (b Box) Failed(o Outcome, err string, retry protocol.Instant) (Box, []Answer) {
 	switch o {
 	case Unknown:
-		b = b.Unknown()
+		next := *b.Pending
+		next.Maybe = true // from here on it keeps its number, whatever the outcome of later attempts
+		b.Pending = &next
 	case Refused:
 		p := b.Pending
 		b, out := b.TooLarge(err)
@@ -199,15 +201,6 @@ func (b Box) Took(now protocol.Instant, writer cluster.WriterID, v *cluster.Valu
 func (b Box) At(index cluster.Index) Box {
 	next := *b.Pending
 	next.Known, next.Acks = index, next.Acks+1
-	b.Pending = &next
-	return b
-}
-
-// Unknown records that the outcome of an append is unknown: from here on the entry keeps its number, whatever the
-// outcome of later attempts.
-func (b Box) Unknown() Box {
-	next := *b.Pending
-	next.Maybe = true
 	b.Pending = &next
 	return b
 }

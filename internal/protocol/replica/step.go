@@ -49,7 +49,11 @@ type step struct{ *State }
 func (s *step) Take(ev member.Event) {
 	switch ev := ev.(type) {
 	case member.Hinted:
-		s.hinted(ev)
+		if ev.Prefix == "" {
+			s.Log.Hint = true
+		} else {
+			s.check.next = s.At
+		}
 	case HeartbeatSeen:
 		s.heartbeatSeen(ev)
 	case HeartbeatsListed:
@@ -70,24 +74,14 @@ func (s *step) Advance() {
 	s.sweepHeartbeats()
 	s.Log.Check(&s.Core)
 	if !s.Log.History.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
-		s.assign()
-		s.propose()
+		if s.In() {
+			s.Work.Assign(&s.Core, s.Log.Value)
+		}
+		s.Log.Append(&s.Core, s.Is < member.PhaseMember, s.wanted)
 		s.Log.Save(&s.Core, maxReplay, s.Writes)
 	}
 	_, in := s.present()
 	s.Log.Settle(&s.Core, in)
-	s.setWake()
-}
-
-// assign gives the supervisor what it should run, from when the member is joined.
-func (s *step) assign() {
-	if s.In() {
-		s.Work.Assign(&s.Core, s.Log.Value)
-	}
-}
-
-// setWake asks to be woken at the next instant at which something is due.
-func (s *step) setWake() {
 	w := s.Waking()
 	s.Log.Due(&w)
 	w.Due(s.sweep.busy, s.sweep.next)
@@ -147,14 +141,6 @@ func (s *step) present() (cluster.Member, bool) {
 // about half a second of one core.
 const maxReplay = 2_500_000
 
-func (s *step) hinted(ev member.Hinted) {
-	if ev.Prefix == "" {
-		s.Log.Hint = true
-		return
-	}
-	s.check.next = s.At
-}
-
 // readLog reads the log when that is due. Where all is polled for, it goes with the looks at the heartbeat that this
 // member watches, which come at other times than once in a poll: many stores take both in one request.
 func (s *step) readLog() {
@@ -171,13 +157,6 @@ func (s *step) readLog() {
 
 // Took implements fold.Keeper.
 func (s *step) Took(protocol.Applied) {}
-
-// propose appends what is wanted, when nothing is under way.
-func (s *step) propose() {
-	if e, ok := s.Log.Say(&s.Core, s.Is < member.PhaseMember, s.wanted); ok {
-		s.Emit(member.Append{Entry: e})
-	}
-}
 
 // wanted are the commands that the state asks for.
 func (s *step) wanted() []cluster.Command {

@@ -68,7 +68,8 @@ func (c *LogCaller) Call(ctx context.Context, e member.Effect) member.Event {
 	case member.ReadSnapshot:
 		return c.readSnapshot(ctx)
 	case member.CheckLog:
-		return c.checkLog(ctx, e.At)
+		has, err := chainAt(ctx, c.Log, e.At)
+		return c.OrClosed(err, member.LogChecked{Now: c.Now(), Asked: e.At, Has: has, Err: Text(err)})
 	case member.Append:
 		return c.append(ctx, e)
 	case member.SaveSnapshot:
@@ -135,11 +136,6 @@ func (c *LogCaller) saveSnapshot(ctx context.Context, e member.SaveSnapshot) {
 	if err := c.Log.Trim(ctx, uint64(e.TrimTo)); err != nil {
 		log.Warn("trim the log", "to", uint64(e.TrimTo), "err", err)
 	}
-}
-
-func (c *LogCaller) checkLog(ctx context.Context, at cluster.Index) member.Event {
-	has, err := chainAt(ctx, c.Log, at)
-	return c.OrClosed(err, member.LogChecked{Now: c.Now(), Asked: at, Has: has, Err: Text(err)})
 }
 
 // chainAt hashes what the store has, from its snapshot up to an index.

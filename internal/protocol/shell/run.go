@@ -37,8 +37,9 @@ type loop[S State] struct {
 	ctx     context.Context // of store calls
 	wg      sync.WaitGroup
 	wake    *time.Timer
-	watches watches
-	bad     map[string]string // documents that were refused, and why
+	watched []string                      // prefixes; "" is the log
+	watches map[string]context.CancelFunc // that are open, by prefix
+	bad     map[string]string             // documents that were refused, and why
 	lostAt  time.Time
 	ttlMS   int64 // that was last told; 0: the usual one
 	err     error
@@ -97,8 +98,22 @@ func (l *loop[S]) do(e member.Effect) {
 		l.done = true
 	case member.Halt:
 		l.done, l.err = true, e.Err
-	case member.Applying, member.Joining, member.Removing, member.Refusing, member.StoreChanged:
-		l.tell(e)
+	case member.Applying:
+		l.applied(e)
+	case member.Joining:
+		l.c.Logger.Info("joined", "incarnation", uint64(e.Incarnation))
+		if l.c.Events.Joined != nil {
+			l.c.Events.Joined(e.Incarnation)
+		}
+	case member.Removing:
+		l.c.Logger.Info("removed from the cluster; joining again", "reason", e.Reason)
+		if l.c.Events.Removed != nil {
+			l.c.Events.Removed(e.Reason)
+		}
+	case member.Refusing:
+		l.refused(e)
+	case member.StoreChanged:
+		l.storeChanged(e.Err)
 	default:
 		l.call(e)
 	}
@@ -130,29 +145,6 @@ func (l *loop[S]) reply(e member.Reply) {
 	if ch, ok := l.waiting[e.ID]; ok {
 		ch <- e
 		delete(l.waiting, e.ID)
-	}
-}
-
-// tell passes on what listeners want to know.
-func (l *loop[S]) tell(e member.Effect) {
-	ev := l.c.Events
-	switch e := e.(type) {
-	case member.Applying:
-		l.applied(e)
-	case member.Joining:
-		l.c.Logger.Info("joined", "incarnation", uint64(e.Incarnation))
-		if ev.Joined != nil {
-			ev.Joined(e.Incarnation)
-		}
-	case member.Removing:
-		l.c.Logger.Info("removed from the cluster; joining again", "reason", e.Reason)
-		if ev.Removed != nil {
-			ev.Removed(e.Reason)
-		}
-	case member.Refusing:
-		l.refused(e)
-	case member.StoreChanged:
-		l.storeChanged(e.Err)
 	}
 }
 
@@ -226,38 +218,30 @@ func (l *loop[S]) storeChanged(problem string) {
 	}
 }
 
-// watches are the watches that are open.
-type watches struct {
-	prefixes []string
-	log      bool
-	open     map[string]context.CancelFunc // by prefix; "" is the log
-}
-
 // watch opens and ends watches until they are those that the state asks for.
 func (l *loop[S]) watch(s S) {
 	prefixes, log := l.m.Watched(s)
-	w := &l.watches
-	if log == w.log && slices.Equal(prefixes, w.prefixes) {
+	if log {
+		prefixes = append(slices.Clip(prefixes), "")
+	}
+	if slices.Equal(prefixes, l.watched) {
 		return
 	}
 	next := make(map[string]context.CancelFunc)
 	for _, prefix := range prefixes {
 		next[prefix] = l.keepWatch(prefix)
 	}
-	if log {
-		next[""] = l.keepWatch("")
-	}
-	for prefix, cancel := range w.open { // order-free: each is ended by itself
+	for prefix, cancel := range l.watches { // order-free: each is ended by itself
 		if next[prefix] == nil {
 			cancel()
 		}
 	}
-	*w = watches{prefixes: slices.Clone(prefixes), log: log, open: next}
+	l.watched, l.watches = slices.Clone(prefixes), next
 }
 
 // keepWatch watches a prefix, or the log for "", if it is not watched yet.
 func (l *loop[S]) keepWatch(prefix string) context.CancelFunc {
-	if cancel := l.watches.open[prefix]; cancel != nil {
+	if cancel := l.watches[prefix]; cancel != nil {
 		return cancel
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
@@ -274,13 +258,10 @@ func (l *loop[S]) keepWatch(prefix string) context.CancelFunc {
 
 // openWatch watches, where the store can; no channel where it cannot.
 func openWatch(ctx context.Context, s protocol.Store, prefix string) (<-chan struct{}, error) {
-	if prefix == "" {
-		if w, ok := s.(store.LogWatcher); ok {
-			return w.WatchLog(ctx)
-		}
-		return nil, nil
+	if w, ok := s.(store.LogWatcher); ok && prefix == "" {
+		return w.WatchLog(ctx)
 	}
-	if w, ok := s.(store.Watcher); ok {
+	if w, ok := s.(store.Watcher); ok && prefix != "" {
 		return w.Watch(ctx, prefix)
 	}
 	return nil, nil

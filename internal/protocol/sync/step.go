@@ -71,11 +71,6 @@ func (s *step) Advance() {
 	}
 	_, in := s.present() // the group is left by the caller's Close
 	s.Log.Settle(&s.Core, in)
-	s.setWake()
-}
-
-// setWake asks to be woken at the next instant at which something is due.
-func (s *step) setWake() {
 	w := s.Waking()
 	s.Log.Due(&w)
 	w.Due(s.group.busy, s.group.next)
