@@ -297,8 +297,5 @@ func Open(ctx context.Context, s store.Sessions, ttl,
 
 // Stated is the TTL that a heartbeat states: what is asked for, but not more than its session lasts.
 func Stated(ttl, most time.Duration) time.Duration {
-	if most == 0 {
-		return ttl
-	}
-	return min(ttl, most)
+	return min(ttl, cmp.Or(most, ttl))
 }

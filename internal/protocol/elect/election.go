@@ -38,6 +38,7 @@
 package elect
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
@@ -80,11 +81,9 @@ func (e Election) Read(seen Seen, now protocol.Instant) Election {
 	if seen.Heartbeat == "" { // garbage has no heartbeat: its version is watched instead
 		e.Holder = e.Holder.Read(seen.Version, 0, now, now)
 	}
-	e.Known, e.Seen = true, seen
+	e.Known, e.Seen, e.Vacant = true, seen, cmp.Or(e.Vacant, now)
 	if seen.Version != "" {
 		e.Vacant = 0
-	} else if e.Vacant == 0 {
-		e.Vacant = now
 	}
 	return e
 }

@@ -175,10 +175,7 @@ func (l Lease) Until(t Timing) protocol.Instant {
 		return 0
 	}
 	until := l.Acked.Add(t.Of(l.TTL).Valid())
-	if l.Short != 0 {
-		until = min(until, l.Short)
-	}
-	return until
+	return min(until, cmp.Or(l.Short, until))
 }
 
 // Lapsed reports whether the last acknowledged renewal is too old. Check it before you handle an answer: a renewal

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -220,10 +221,7 @@ func (s *step) accepts(p cluster.Partition) bool {
 
 // requests adds the requests that were not taken yet, each whole or not at all.
 func (s *step) requests(out []cluster.Command) []cluster.Command {
-	limit := maxEntry
-	if l := s.fold.Out.Limit; l > 0 {
-		limit = l
-	}
+	limit := cmp.Or(s.fold.Out.Limit, maxEntry)
 	if len(out) >= limit {
 		return out[:limit]
 	}

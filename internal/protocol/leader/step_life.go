@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -36,9 +37,7 @@ func (s *step) walk() {
 	if was && !s.Joined {
 		s.slots, s.fetch, s.work = tree[slot]{}, nil, duty.Derived{}
 	}
-	if s.admitted == 0 {
-		s.admitted = s.Inc
-	}
+	s.admitted = cmp.Or(s.admitted, s.Inc)
 }
 
 // Stand implements member.Machine: where the leader sees the member, and whether the roster proves that it was removed.

@@ -265,7 +265,8 @@ func (c *Caller) pack(data []byte) ([]byte, error) {
 	defer c.packer.Put(w)
 	w.Reset(&b)
 	_, err := w.Write(data)
-	return b.Bytes(), errors.Join(err, w.Close())
+	err = errors.Join(err, w.Close())
+	return b.Bytes(), err
 }
 
 func (c *Caller) unpack(packed []byte) ([]byte, error) {

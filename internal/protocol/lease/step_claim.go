@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,12 +139,10 @@ func (s *step) holdDoc(d store.Doc, j cluster.Job) {
 
 func (s *step) hold(h held) {
 	i, ok := findHeld(s.held, h.id)
-	s.held = slices.Clone(s.held)
-	if ok {
-		s.held[i] = h
-		return
+	if s.held = slices.Clone(s.held); !ok {
+		s.held = slices.Insert(s.held, i, held{})
 	}
-	s.held = slices.Insert(s.held, i, h)
+	s.held[i] = h
 }
 
 // ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any
@@ -173,9 +172,7 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	}
 	s.held = slices.Clone(s.held)
 	h := &s.held[i]
-	if h.missing == 0 {
-		h.missing = s.At
-	}
+	h.missing = cmp.Or(h.missing, s.At)
 	if h.next = s.At.Add(s.Poll); s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {
 		s.held = slices.Delete(s.held, i, i+1)
 	}

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -161,11 +162,7 @@ func (s *step) seeBoard(b boardDoc) {
 	s.look.board = b
 	since := make([]freeSince, 0, len(b.Free))
 	for _, e := range b.Free {
-		at := s.look.freeSince(e)
-		if at == 0 {
-			at = s.At
-		}
-		since = append(since, freeSince{e.Partition, e.Token, at})
+		since = append(since, freeSince{e.Partition, e.Token, cmp.Or(s.look.freeSince(e), s.At)})
 	}
 	s.look.since = since
 }

@@ -273,22 +273,14 @@ func (a *attempt) stored() bool {
 	return i >= 0
 }
 
-// wrote takes in how the write ended.
+// wrote takes in how the write ended, and goes on after one that was stored.
 func (a attempt) wrote(o outbox.Outcome, v store.Version) attempt {
 	a.ask, a.docs = nil, nil
-	switch o {
-	case outbox.Done:
-		a.put.Version = v
-		return a.acknowledged()
-	case outbox.Unknown:
-		a.lost = true
+	if o != outbox.Done {
+		a.lost = a.lost || o == outbox.Unknown
+		return a
 	}
-	return a
-}
-
-// acknowledged goes on after a write that was stored.
-func (a attempt) acknowledged() attempt {
-	a.lost = false
+	a.put.Version, a.lost = v, false
 	switch {
 	case a.taking != 0:
 		a.index, a.taking = a.taking, 0

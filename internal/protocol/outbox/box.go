@@ -34,6 +34,7 @@
 package outbox
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -104,10 +105,7 @@ func (b Box) Again(applied cluster.Index) bool {
 func (b Box) Compose(now protocol.Instant, writer cluster.WriterID, v cluster.Value, own []cluster.Command,
 	holdBack bool) Box {
 	b, own, single := b.admit(own, now)
-	limit := b.Limit
-	if limit == 0 {
-		limit = maxCommands
-	}
+	limit := cmp.Or(b.Limit, maxCommands)
 	own = own[:min(len(own), limit)]
 	if single = single || b.alone > 0; single && len(own) > 0 {
 		own = own[:itemSize(own)]

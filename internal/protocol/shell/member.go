@@ -49,6 +49,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -104,9 +105,9 @@ type Member[S State] struct {
 	over  chan struct{} // closed when Run is about to return
 
 	mu       sync.Mutex
-	state    S // after the last step
-	waiting  map[uint64]chan member.Reply
-	nextID   uint64
+	state    S        // after the last step
+	waiting  sync.Map // proposals: by ID, a chan member.Reply with room for one
+	nextID   atomic.Uint64
 	reportMu sync.Mutex
 }
 
@@ -122,8 +123,7 @@ func New[S State](c protocol.Config, pr protocol.Protocol,
 	m := machine(c, p)
 	return &Member[S]{
 		c: c, p: p, m: m, inbox: make(chan member.Event, 64), out: make(chan protocol.Assignment, 1),
-		over:  make(chan struct{}),
-		state: m.Start, waiting: make(map[uint64]chan member.Reply),
+		over: make(chan struct{}), state: m.Start,
 	}, nil
 }
 
@@ -147,8 +147,9 @@ func (r *Member[S]) Propose(ctx context.Context, commands ...cluster.Command) ([
 	if len(commands) == 0 {
 		return nil, nil
 	}
-	id, reply := r.expect()
-	defer r.forget(id)
+	id, reply := r.nextID.Add(1), make(chan member.Reply, 1)
+	r.waiting.Store(id, reply)
+	defer r.waiting.Delete(id)
 	if !r.post(member.Proposed{Now: r.c.Clock(), ID: id, Commands: commands}) {
 		return nil, fmt.Errorf("propose: %w", ErrStopped)
 	}
@@ -171,21 +172,6 @@ func failure(e member.Reply) error {
 		return fmt.Errorf("propose: %s", e.Err)
 	}
 	return nil
-}
-
-func (r *Member[S]) expect() (uint64, chan member.Reply) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.nextID++
-	ch := make(chan member.Reply, 1)
-	r.waiting[r.nextID] = ch
-	return r.nextID, ch
-}
-
-func (r *Member[S]) forget(id uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.waiting, id)
 }
 
 // present is the state after the last step.

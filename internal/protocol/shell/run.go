@@ -93,7 +93,9 @@ func (l *loop[S]) do(e member.Effect) {
 	case member.Assign:
 		l.assign(e.Assignment)
 	case member.Reply:
-		l.reply(e)
+		if reply, ok := l.waiting.LoadAndDelete(e.ID); ok {
+			reply.(chan member.Reply) <- e
+		}
 	case member.Left:
 		l.done = true
 	case member.Halt:
@@ -137,15 +139,6 @@ func (l *loop[S]) assign(a protocol.Assignment) {
 	default:
 	}
 	l.out <- a
-}
-
-func (l *loop[S]) reply(e member.Reply) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if ch, ok := l.waiting[e.ID]; ok {
-		ch <- e
-		delete(l.waiting, e.ID)
-	}
 }
 
 // applied reports what this member's own commands did, and that there is a newer value.

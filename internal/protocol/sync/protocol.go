@@ -83,11 +83,6 @@ type Protocol struct{ fold.Observer[opener] }
 
 var _ protocol.Historian = Protocol{}
 
-var (
-	errNoLog   = errors.New("the protocol sync needs a store with a log: kafka has one")
-	errNoGroup = errors.New("the protocol sync needs a store with groups, and kafka alone has them: try --protocol replica on this store")
-)
-
 // Name implements protocol.Protocol.
 func (Protocol) Name() string { return "sync" }
 
@@ -95,7 +90,7 @@ func (Protocol) Name() string { return "sync" }
 // same, as a copy of a cluster is.
 func (p Protocol) Fits(s protocol.Store) error {
 	if _, ok := s.(store.Group); !ok {
-		return errNoGroup
+		return errors.New("the protocol sync needs a store with groups, and kafka alone has them: try --protocol replica on this store")
 	}
 	return p.Observer.Fits(s)
 }
@@ -111,7 +106,7 @@ type opener struct{}
 func (opener) Log(s protocol.Store) (store.Log, error) {
 	log, ok := s.(store.Full)
 	if !ok {
-		return nil, errNoLog
+		return nil, errors.New("the protocol sync needs a store with a log: kafka has one")
 	}
 	return Records{log}, nil
 }

@@ -89,7 +89,7 @@ func (s *step) propose() {
 
 // unannounced notes that an entry was given up: an epoch that it had in it is to be announced yet.
 func (s *step) unannounced(was *outbox.Pending) {
-	if was != nil && s.Log.Out.Pending == nil && slices.ContainsFunc(was.Entry.Commands, announces) {
+	if was != nil && s.Log.Out.Pending == nil && slices.ContainsFunc(was.Entry.Commands, is[cluster.Epoch]) {
 		s.group.begun = 0
 	}
 }
@@ -155,8 +155,9 @@ func (s *step) announced() bool {
 	return ok && e.Leader == s.Member && e.Generation == s.group.generation && e.Start == s.group.begun
 }
 
-func announces(c cluster.Command) bool {
-	_, ok := c.(cluster.Epoch)
+// is reports whether a command is of a kind.
+func is[C cluster.Command](c cluster.Command) bool {
+	_, ok := c.(C)
 	return ok
 }
 
@@ -222,7 +223,7 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 	for i, c := range e.Commands {
 		if !results[i].Accepted { // what asked for it may ask for the same again
 			s.rest = s.At.Add(s.Poll)
-			if announces(c) {
+			if is[cluster.Epoch](c) {
 				s.group.begun = 0 // one of this number, by our name, is that of a former start
 			}
 		}
@@ -253,8 +254,5 @@ func (s *step) shared() []cluster.Command {
 }
 
 func drains(r outbox.Request) bool {
-	return slices.ContainsFunc(r.Commands, func(c cluster.Command) bool {
-		_, ok := c.(cluster.DrainMember)
-		return ok
-	})
+	return slices.ContainsFunc(r.Commands, is[cluster.DrainMember])
 }
