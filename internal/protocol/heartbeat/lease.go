@@ -34,11 +34,6 @@ func (t Timing) Valid() time.Duration { return period(t.TTL, 1000-t.Rho) - t.Mar
 // Silence is how long a heartbeat must stay unchanged, by a watcher's clock, before its owner's lease has lapsed.
 func (t Timing) Silence() time.Duration { return period(t.TTL, 1000+t.Rho) }
 
-// SilenceOf is the silence of the owner of an observed heartbeat: by its own TTL if it states one.
-func (t Timing) SilenceOf(o Observation) time.Duration {
-	return t.Of(o.TTL).Silence()
-}
-
 // Late is how long a heartbeat stays unchanged, by a watcher's clock, when its owner has missed a renewal.
 func (t Timing) Late() time.Duration { return t.Silence() / 2 }
 

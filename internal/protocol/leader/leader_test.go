@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
@@ -80,8 +81,8 @@ func TestATreeIsWalkedAsItWas(t *testing.T) {
 		next++
 		all.remove(key)
 	}
-	if next != 500 || all.Len() != 500 {
-		t.Errorf("walked %d, left %d", next, all.Len())
+	if next != 500 || ordered.Len(&all.of) != 500 {
+		t.Errorf("walked %d, left %d", next, ordered.Len(&all.of))
 	}
 }
 

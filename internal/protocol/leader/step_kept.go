@@ -243,10 +243,21 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 	}
 }
 
+// rosterOf lists the members of the cluster.
+func (s *step) rosterOf() rosterDoc {
+	v := &s.fold.Value
+	l, _ := v.Leader()
+	r := rosterDoc{Format: docFormat, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS,
+		Settings: v.Settings()}
+	for m := range v.Members() {
+		m.Changed = 0 // by work, and not by what others must know
+		r.Members = append(r.Members, m)
+	}
+	return r
+}
+
 // tree is a sorted map of which each copy stays as it is: states share the nodes, and a step changes copies.
 type tree[V any] struct{ of ordered.Map[string, V] }
-
-func (t *tree[V]) Len() int { return ordered.Len(&t.of) }
 
 func (t *tree[V]) Get(k string) (V, bool) { return ordered.Get(&t.of, k) }
 

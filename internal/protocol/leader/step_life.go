@@ -7,7 +7,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/duty"
-	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -87,14 +86,6 @@ func (s *step) unnamed() bool {
 		return false
 	}
 	return true
-}
-
-// claimSeen takes in the heartbeat of another start under our name.
-func (s *step) claimSeen(was, now heartbeat.Observation) {
-	s.claims = s.claims.With(now)
-	if was.Known && !was.Gone() && !now.Gone() && was.Version != now.Version {
-		s.Halt(s.head.Index, &protocol.NameTakenError{Member: s.Member})
-	}
 }
 
 // seen reports whether the leader sees this life of ours.

@@ -38,7 +38,10 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 		return c.OrClosed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs,
 			Err: shell.Text(err)})
 	case Survey:
-		return c.survey(ctx, e)
+		sent := c.Now()
+		docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
+		return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old,
+			Err: shell.Text(err)})
 	case Write:
 		return c.write(ctx, e)
 	case ReadView:
@@ -81,17 +84,6 @@ func (c *Caller) write(ctx context.Context, e Write) member.Event {
 	return c.OrClosed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
 }
 
-// survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and
-// decides nothing: what it leaves out is read by its key, as are jobs, and so is a partition that binds others if it is
-// shown otherwise than it was read before. A write is conditional on its own document alone: by what an old list shows
-// of one partition, another one would be made.
-func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
-	sent := c.Now()
-	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
-	return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old,
-		Err: shell.Text(err)})
-}
-
 // usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share
 // that was read by its key, and neither has the list shown another since nor did we write one. One that moves is read
 // by its key.
@@ -117,7 +109,12 @@ func (e Survey) usable(d store.Doc) bool {
 
 func asListed(store.Doc) bool { return true }
 
-// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it. What a
+// surveyAll reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and
+// decides nothing: what it leaves out is read by its key, as are jobs, and so is a partition that binds others if it is
+// shown otherwise than it was read before. A write is conditional on its own document alone: by what an old list shows
+// of one partition, another one would be made.
+//
+// It also returns the jobs of which the list shows what was: it may leave out what came after it. What a
 // document refers to is read after it: by a Node List from before a session joined, what that session has claimed since
 // would be free; by a job from before it was submitted again, its partitions would be those of a former submission.
 func surveyAll(ctx context.Context, docs store.Docs, keys []string,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/duty"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -133,7 +134,9 @@ func (s *step) Advance() {
 	s.Renew(nodePrefix)
 	s.lookAround()
 	s.leadOn()
-	s.assign()
+	if s.Is == member.PhaseMember {
+		s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing))
+	}
 	s.claimSome()
 	s.tell()
 	s.advanceTries()

@@ -201,13 +201,7 @@ func (s *step) ownChanged(d store.Doc) {
 	s.held[i].version, s.held[i].partition, s.held[i].missing = d.Version, p.partition, 0
 }
 
-// assign derives what the supervisor should run, when that or our lease has changed.
-func (s *step) assign() {
-	if s.Is == member.PhaseMember {
-		s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing))
-	}
-}
-
+// grants are what the supervisor should run.
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, len(s.held))
 	for _, h := range s.held {
@@ -229,19 +223,15 @@ func (s *step) tell() {
 	}
 	reports := duty.Reports(s.Reports)
 	for _, h := range s.held {
-		if c := s.word(&h.partition, reports.Of(h.id)); c != nil && s.At >= h.next && !s.trying(h.id) &&
-			len(s.tries) < maxTries {
+		p := &h.partition
+		c := duty.Word(dutyOf(p), reports.Of(h.id))
+		if s.hasEnded(*p) {
+			c = cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
+		}
+		if c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
 			s.try(c)
 		}
 	}
-}
-
-// word is what there is to say of a partition that we hold.
-func (s *step) word(p *cluster.Partition, r *protocol.Report) cluster.Command {
-	if s.hasEnded(*p) {
-		return cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
-	}
-	return duty.Word(dutyOf(p), r)
 }
 
 // noteEnded notes what is done for good. The supervisor forgets it with the grant, and a copy of the store that was cut

@@ -176,13 +176,12 @@ func (s *step) elect(docs []store.Doc) {
 	}
 	e := s.look.election
 	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == e.Holder.Key })
+	free := s.deputy() && s.late(e.Holder)
 	if i >= 0 && e.Seen.Version != "" {
-		if n, err := read[nodeDoc](docs[i]); err == nil && (docs[i].Version == "" || n.State == heartbeat.Fenced) {
-			s.takeLock()
-			return
-		}
+		n, err := read[nodeDoc](docs[i])
+		free = free || err == nil && (docs[i].Version == "" || n.State == heartbeat.Fenced)
 	}
-	if s.deputy() && s.late(e.Holder) {
+	if free {
 		s.takeLock()
 		return
 	}

@@ -74,17 +74,16 @@ func (c *Core) Renewed(ev Renewed) bool {
 	if ev.Outcome != outbox.Refused && (done || !c.Contact.Deaf) {
 		c.Pace = c.Pace.Answered(ev.TTL, took, done, c.At, c.Timing)
 	}
-	switch ev.Outcome {
-	case outbox.Done:
+	if done {
 		c.Extend(ev.Sent, ev.TTL)
-	case outbox.Refused:
-		c.Own.Next = c.At.Add(c.Poll)
-		c.Own.Over = c.Is == PhaseLeaving // it begins no other life
-		return c.Lost("its session has ended")
-	default: // not acknowledged: for us it was not renewed
-		c.Own.Next = c.At.Add(c.Poll)
+		return false
 	}
-	return false
+	c.Own.Next = c.At.Add(c.Poll) // not acknowledged: for us it was not renewed
+	if ev.Outcome != outbox.Refused {
+		return false
+	}
+	c.Own.Over = c.Is == PhaseLeaving // it begins no other life
+	return c.Lost("its session has ended")
 }
 
 // Extend takes in the acknowledgement of a renewal, which was sent at an instant.
@@ -149,8 +148,8 @@ func (c *Core) fall(reason string) bool {
 // the next one will, if that is longer.
 func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing)) }
 
-// Silence is how long the owner of a heartbeat must be silent.
-func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing.SilenceOf(o) }
+// Silence is how long the owner of a heartbeat must be silent: by its own TTL if it states one.
+func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing.Of(o.TTL).Silence() }
 
 // Dead reports whether the owner of a heartbeat may be counted out.
 func (c *Core) Dead(o heartbeat.Observation) bool {

@@ -162,7 +162,10 @@ func (s *step) Took(protocol.Applied) {}
 func (s *step) wanted() []cluster.Command {
 	switch s.Is {
 	case member.PhaseJoining:
-		return []cluster.Command{s.prepareJoin()}
+		c := s.Join
+		m, _ := s.Log.Value.Member(s.Member)
+		c.Heartbeat, c.Again, c.Replaces = s.Own.Key, s.Life > 0, m.Incarnation
+		return []cluster.Command{c}
 	case member.PhaseMember:
 		return s.memberCommands()
 	case member.PhaseConfirming:
@@ -173,15 +176,6 @@ func (s *step) wanted() []cluster.Command {
 		return s.Leaves(s.present())
 	}
 	return nil
-}
-
-func (s *step) prepareJoin() cluster.Command {
-	c := s.Join
-	c.Heartbeat, c.Again = s.Own.Key, s.Life > 0
-	if m, ok := s.Log.Value.Member(s.Member); ok {
-		c.Replaces = m.Incarnation
-	}
-	return c
 }
 
 func (s *step) memberCommands() []cluster.Command {

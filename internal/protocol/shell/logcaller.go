@@ -71,7 +71,11 @@ func (c *LogCaller) Call(ctx context.Context, e member.Effect) member.Event {
 		has, err := chainAt(ctx, c.Log, e.At)
 		return c.OrClosed(err, member.LogChecked{Now: c.Now(), Asked: e.At, Has: has, Err: Text(err)})
 	case member.Append:
-		return c.append(ctx, e)
+		e.Entry.AtMS = c.Wall().UnixMilli()
+		data := e.Entry.Encode()
+		index, err := c.Log.Append(ctx, data)
+		return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err),
+			Index: cluster.Index(index), Data: data, Err: Text(err)}
 	case member.SaveSnapshot:
 		c.saveSnapshot(ctx, e)
 		return member.SnapshotSaved{Now: c.Now()}
@@ -101,14 +105,6 @@ func (c *BeatCaller) OrClosed(err error, ev member.Event) member.Event {
 		return member.Closed{Now: c.Now(), Err: err}
 	}
 	return ev
-}
-
-func (c *LogCaller) append(ctx context.Context, e member.Append) member.Event {
-	e.Entry.AtMS = c.Wall().UnixMilli()
-	data := e.Entry.Encode()
-	index, err := c.Log.Append(ctx, data)
-	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index),
-		Data: data, Err: Text(err)}
 }
 
 func (c *LogCaller) readSnapshot(ctx context.Context) member.Event {

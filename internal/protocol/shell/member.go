@@ -249,23 +249,18 @@ func check(c protocol.Config, p protocol.Protocol) error {
 
 // params are those of one start of a member that all protocols share.
 func params(c protocol.Config) member.Params {
-	return member.Params{
+	p := member.Params{
 		Member: c.Member, Join: join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery, Nonce: Nonce(),
-		Hints: hints(c),
 		Timing: heartbeat.Timing{TTL: c.TTL, Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Rho: 50,
 			Margin: c.TTL / 20},
 		Poll: min(c.TTL/20, time.Second), Hold: c.Hold,
 	}
-}
-
-// hints are those of a member's store.
-func hints(c protocol.Config) (h member.Hints) {
-	_, h.Log = c.Store.(store.LogWatcher)
-	_, h.Docs = c.Store.(store.Watcher)
-	h.Ends = h.Docs && !c.NoSessions
+	_, p.Hints.Log = c.Store.(store.LogWatcher)
+	_, p.Hints.Docs = c.Store.(store.Watcher)
+	p.Hints.Ends = p.Hints.Docs && !c.NoSessions
 	sessions, ok := c.Store.(store.Sessions)
-	h.Vanish = h.Ends && ok && sessions.SessionsExpire()
-	return h
+	p.Hints.Vanish = p.Hints.Ends && ok && sessions.SessionsExpire()
+	return p
 }
 
 // join is what a member says of itself when it joins.

@@ -60,7 +60,11 @@ func (l *loop[S]) run(ctx context.Context) error {
 			ev = member.Woken{Now: l.c.Clock()}
 		case <-stopping:
 			stopping, deadline = nil, time.After(l.c.LeaveTimeout)
-			ev = member.Stop{Now: l.c.Clock(), Reason: reasonOf(context.Cause(ctx))}
+			reason := member.Gracefully
+			if _, ok := errors.AsType[*protocol.EvictedError](context.Cause(ctx)); ok {
+				reason = member.Evicted
+			}
+			ev = member.Stop{Now: l.c.Clock(), Reason: reason}
 		case <-deadline:
 			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat",
 				l.c.LeaveTimeout)
@@ -76,14 +80,6 @@ func (l *loop[S]) run(ctx context.Context) error {
 		}
 	}
 	return l.err
-}
-
-// reasonOf is why a member leaves whose ctx has ended for this cause.
-func reasonOf(cause error) string {
-	if _, ok := errors.AsType[*protocol.EvictedError](cause); ok {
-		return member.Evicted
-	}
-	return member.Gracefully
 }
 
 func (l *loop[S]) do(e member.Effect) {
@@ -244,7 +240,13 @@ func (l *loop[S]) keepWatch(prefix string) context.CancelFunc {
 		l.c.Logger.Warn("watch: polling instead", "prefix", prefix, "err", err)
 		l.wg.Go(func() { l.poll(ctx, prefix) })
 	case hints != nil:
-		l.wg.Go(func() { l.forward(hints, prefix) })
+		l.wg.Go(func() {
+			for range hints {
+				if !l.post(member.Hinted{Now: l.c.Clock(), Prefix: prefix}) {
+					return
+				}
+			}
+		})
 	}
 	return cancel
 }
@@ -270,14 +272,6 @@ func (l *loop[S]) poll(ctx context.Context, prefix string) {
 			return
 		case <-tick.C:
 		}
-		if !l.post(member.Hinted{Now: l.c.Clock(), Prefix: prefix}) {
-			return
-		}
-	}
-}
-
-func (l *loop[S]) forward(hints <-chan struct{}, prefix string) {
-	for range hints {
 		if !l.post(member.Hinted{Now: l.c.Clock(), Prefix: prefix}) {
 			return
 		}

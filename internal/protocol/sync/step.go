@@ -47,7 +47,13 @@ func (s *step) Take(ev member.Event) {
 	case member.Hinted:
 		s.Log.Hint = true
 	case member.Read, member.SnapshotRead, member.Appended, member.LogChecked, member.SnapshotSaved, member.Proposed:
-		s.logged(ev)
+		pending := s.Log.Out.Pending
+		if err := s.Log.Take(&s.Core, s, ev); err != nil {
+			s.Halt(s.Log.Value.Index(), err)
+		}
+		if a, ok := ev.(member.Appended); ok && a.Outcome == outbox.NotDone {
+			s.unannounced(pending)
+		}
 	default:
 		s.heardGroup(ev)
 	}
@@ -66,7 +72,12 @@ func (s *step) Advance() {
 		if s.Is == member.PhaseMember {
 			s.Work.Assign(&s.Core, s.Log.Value)
 		}
-		s.propose()
+		was := s.Log.Out.Pending
+		s.Log.Pass(&s.Core)
+		s.unannounced(was)
+		if e, ok := s.Log.Say(&s.Core, s.Is < member.PhaseMember, s.wanted); ok {
+			s.Emit(Append{Entry: e, Epoch: epochOf(s.Log.Value)})
+		}
 		s.Log.Save(&s.Core, 0, s.Writes)
 	}
 	_, in := s.present() // the group is left by the caller's Close
@@ -75,16 +86,6 @@ func (s *step) Advance() {
 	s.Log.Due(&w)
 	w.Due(s.group.busy, s.group.next)
 	s.WakeAt(w)
-}
-
-// propose appends what is wanted, when nothing is under way.
-func (s *step) propose() {
-	was := s.Log.Out.Pending
-	s.Log.Pass(&s.Core)
-	s.unannounced(was)
-	if e, ok := s.Log.Say(&s.Core, s.Is < member.PhaseMember, s.wanted); ok {
-		s.Emit(Append{Entry: e, Epoch: epochOf(s.Log.Value)})
-	}
 }
 
 // unannounced notes that an entry was given up: an epoch that it had in it is to be announced yet.
@@ -109,17 +110,6 @@ func (s *step) wanted() []cluster.Command {
 	default:
 	}
 	return nil
-}
-
-// logged takes in an answer of the log, or a request.
-func (s *step) logged(ev member.Event) {
-	was := s.Log.Out.Pending
-	if err := s.Log.Take(&s.Core, s, ev); err != nil {
-		s.Halt(s.Log.Value.Index(), err)
-	}
-	if a, ok := ev.(member.Appended); ok && a.Outcome == outbox.NotDone {
-		s.unannounced(was)
-	}
 }
 
 // Took notes what our own entry has said.
