@@ -114,10 +114,7 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, "a")
-			s.until("a leads", s.joined("a"))
-			s.start("b", "n0")
-			s.until("b has joined", s.joined("b"))
+			s := led(t, "a", "b")
 			s.ask("b", single("x"), single("y"))
 			s.until("each runs one",
 				func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
@@ -152,8 +149,7 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 // from the roster at an index that proves it.
 func TestALightMember(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	ids := []cluster.MemberID{"a", "b", "c", "d", "e"}
 	for _, id := range ids[1:] {
 		s.start(id, "n0")
@@ -204,8 +200,7 @@ func TestALightMember(t *testing.T) {
 // its place.
 func TestAStandByThatIsHeld(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	for _, id := range []cluster.MemberID{"b", "c", "d"} {
 		s.start(id, "n0")
 		s.until(string(id)+" has joined", s.joined(id))

@@ -51,6 +51,18 @@ func newStage(t *testing.T, names ...cluster.MemberID) *stage {
 	return s
 }
 
+// led is a stage on which the first one leads, and the others have joined since, one after the other.
+func led(t *testing.T, first cluster.MemberID, others ...cluster.MemberID) *stage {
+	t.Helper()
+	s := newStage(t, first)
+	s.until(string(first)+" leads", s.joined(first))
+	for _, id := range others {
+		s.start(id, "n0")
+		s.until(string(id)+" has joined", s.joined(first, id))
+	}
+	return s
+}
+
 func (s *stage) start(id cluster.MemberID, nonce string) *actor {
 	p := member.Params{
 		Member: id, Join: cluster.PrepareJoin{Slots: 2}, Nonce: nonce,

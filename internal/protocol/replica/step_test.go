@@ -106,12 +106,7 @@ func (b *bench) phase(want member.Phase) {
 
 // jumpedOver is a member that has met its own entry, request 7, in a snapshot alone.
 func jumpedOver(t *testing.T) *bench {
-	b := newBench(t)
-	b.read()
-	b.renew()
-	b.written()
-	b.read()
-	b.phase(member.PhaseMember)
+	b := joinedBench(t)
 	b.step(member.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
 	b.other()
 	b.written()
@@ -235,12 +230,7 @@ func TestNobodyHearsOfAHeartbeatBeforeItIsThere(t *testing.T) {
 // TestSuspendedWhileConfirming: the same for one that waits to be confirmed.
 func TestSuspendedWhileConfirming(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.read()
-	b.renew()
-	b.written()
-	b.read()
-	b.phase(member.PhaseMember)
+	b := joinedBench(t)
 	b.pass(benchTTL)
 	b.step(member.Woken{Now: b.now})
 	b.phase(member.PhaseConfirming)
@@ -261,11 +251,7 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 // time: it renewed that heartbeat again and again without a pause.
 func TestAMemberThatLeavesWithoutItsHeartbeat(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.read()
-	b.renew()
-	b.written()
-	b.phase(member.PhaseMember)
+	b := joinedBench(t)
 	b.step(member.Stop{Now: b.now, Reason: "test"})
 	b.phase(member.PhaseLeaving)
 	b.pass(benchTTL / 3)
@@ -283,12 +269,7 @@ func TestAMemberThatLeavesWithoutItsHeartbeat(t *testing.T) {
 // proposing is a joined member that was asked for something, and has not appended it yet. A read of the log is under
 // way.
 func proposing(t *testing.T) *bench {
-	b := newBench(t)
-	b.read()
-	b.renew()
-	b.written()
-	b.phase(member.PhaseMember)
-	b.fx = nil
+	b := joinedBench(t)
 	b.step(member.Hinted{Now: b.now})
 	b.step(member.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
 	return b
