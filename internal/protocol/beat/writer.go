@@ -70,7 +70,10 @@ func (w *Writer) Put(ctx context.Context, life uint64, d store.Doc) (store.Versi
 	if w.key == "" || w.life != life {
 		return "", errFormerLife
 	}
-	return w.put(ctx, d)
+	if w.with.Session == nil {
+		return w.Store.Put(ctx, d)
+	}
+	return w.with.Session.Put(ctx, d)
 }
 
 // take waits until nobody else writes.
@@ -121,7 +124,10 @@ func (w *Writer) store(ctx context.Context, e member.Renew, value []byte) (outbo
 		switch {
 		case err == nil:
 			w.version = v
-			w.established(ctx)
+			// Sooner, members that do not know the new heartbeat yet would report the old one as gone.
+			if w.writes++; w.writes >= 3 {
+				w.closeFormer(ctx)
+			}
 			return outbox.Done, nil
 		case errors.Is(err, store.ErrSession):
 			return outbox.Refused, nil
@@ -151,13 +157,6 @@ func (w *Writer) readBack(ctx context.Context, e member.Renew) (outbox.Outcome, 
 	return outbox.Done, nil
 }
 
-func (w *Writer) put(ctx context.Context, d store.Doc) (store.Version, error) {
-	if w.with.Session != nil {
-		return w.with.Session.Put(ctx, d)
-	}
-	return w.Store.Put(ctx, d)
-}
-
 func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) {
 	if w.with.Session != nil {
 		return store.Renew(ctx, w.with.Session, d)
@@ -180,14 +179,6 @@ func (w *Writer) begin(ctx context.Context, e member.Renew) error {
 	w.with = l
 	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
 	return nil
-}
-
-// established closes the heartbeat of the former epoch once the present one has been renewed a few times. Sooner,
-// members that do not know the new heartbeat yet would report the old one as gone.
-func (w *Writer) established(ctx context.Context) {
-	if w.writes++; w.writes >= 3 {
-		w.closeFormer(ctx)
-	}
 }
 
 func (w *Writer) closeFormer(ctx context.Context) {
@@ -235,4 +226,76 @@ func (w *Writer) close(ctx context.Context) {
 	if w.with, w.version = (Life{}), ""; err != nil {
 		w.Logger.Debug("remove our heartbeat", "err", err)
 	}
+}
+
+// Life is what a heartbeat is written with until its key changes.
+type Life struct {
+	Session store.Session // nil for none
+	Most    time.Duration // the longest TTL that may be stated: see Open
+	end     store.EndKey
+}
+
+// Begin begins a life: in a session, where s is a store that has them. A guardian, if there is one, hears how to end
+// it; docs are the heartbeat, and what else vanishes with the session.
+func Begin(
+	ctx context.Context, s store.Docs, sessions bool, g protocol.Guard, ttl, usual time.Duration, docs ...string,
+) (l Life, err error) {
+	ss, ok := s.(store.Sessions)
+	if ok = ok && sessions; ok {
+		if l.Session, l.Most, err = Open(ctx, ss, ttl, usual); err != nil {
+			return Life{}, err
+		}
+	}
+	if g == nil {
+		return l, nil
+	}
+	if l.end = store.EndKeyOf(s, docs[0]); ok { // without a session: the key of a heartbeat is that of one life
+		l.end = store.EndKeyOf(l.Session, docs...)
+	}
+	g.Guard(l.end)
+	return l, nil
+}
+
+// Close ends a life in order. Where the store did not take that, the guardian still knows of it, and ends it when the
+// process has ended.
+func (l Life) Close(ctx context.Context, g protocol.Guard) error {
+	if l.Session != nil {
+		if err := l.Session.Close(ctx); err != nil {
+			return err
+		}
+	}
+	l.release(g)
+	return nil
+}
+
+func (l Life) release(g protocol.Guard) {
+	if g != nil {
+		g.Release(l.end)
+	}
+}
+
+// Open opens a session for heartbeats that are to state a TTL. A store that grants none for so long is asked for half
+// of it, down to the usual TTL. most is the longest TTL that a heartbeat in the session may state: its owner counts on
+// it, and a session that expires takes the heartbeat away. 0: any.
+func Open(ctx context.Context, s store.Sessions, ttl,
+	usual time.Duration) (session store.Session, most time.Duration, err error) {
+	for {
+		session, err = s.OpenSession(ctx, ttl)
+		if !errors.Is(err, store.ErrTTL) || ttl <= usual {
+			break
+		}
+		ttl = max(usual, ttl/2)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if s.SessionsExpire() {
+		most = ttl
+	}
+	return session, most, nil
+}
+
+// Stated is the TTL that a heartbeat states: what is asked for, but not more than its session lasts.
+func Stated(ttl, most time.Duration) time.Duration {
+	return min(ttl, cmp.Or(most, ttl))
 }

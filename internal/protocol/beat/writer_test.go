@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
@@ -118,5 +119,205 @@ func TestNoHeartbeatStatesMoreThanItsSession(t *testing.T) {
 			t.Errorf("expire %t: sessions of %s", expire, got)
 		}
 		w.Close(t.Context())
+	}
+}
+
+// meddled is a store of documents in which somebody else does something before a put, and whose answers to puts are
+// lost while lose is set.
+type meddled struct {
+	*memory.Store
+	before func()
+	lose   bool
+}
+
+func (m *meddled) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if do := m.before; do != nil {
+		m.before = nil
+		do()
+	}
+	v, err := m.Store.Put(ctx, d)
+	if m.lose && err == nil {
+		return "", store.ErrUnknown
+	}
+	return v, err
+}
+
+// over writes another state over a heartbeat, or removes it for "".
+func (m *meddled) over(t *testing.T, key, state string) {
+	t.Helper()
+	d, err := m.Get(t.Context(), key)
+	if err == nil && state == "" {
+		err = m.Delete(t.Context(), key, d.Version)
+	} else if err == nil {
+		d.Value, _ = json.Marshal(heartbeat.Text{State: state})
+		_, err = m.Store.Put(t.Context(), d)
+	}
+	must.Succeed(t, err)
+}
+
+// TestAFenceStays: where others end a lease by a write over the heartbeat, or its removal, its owner does not write it
+// again, whatever came between the requests of a renewal. A write of its own of which it did not hear is found again.
+func TestAFenceStays(t *testing.T) {
+	t.Parallel()
+	const key = "node/a/n-0"
+	for _, fence := range []string{heartbeat.Fenced, ""} {
+		for name, meddle := range map[string]func(m *meddled, do func()){
+			"before the renewal": func(_ *meddled, do func()) { do() },
+			"between its requests": func(m *meddled, do func()) {
+				m.lose, m.before = false, func() { m.over(t, key, heartbeat.Live); m.before = do }
+			},
+			"after one of lost answer": func(m *meddled, do func()) { m.before = do },
+		} {
+			m := &meddled{Store: memory.New().Open()}
+			w := &Writer{
+				Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true,
+				Logger: slog.New(slog.DiscardHandler),
+				Now:    protocol.NewProcessClock(), Wall: time.Now,
+			}
+			renew := func(create bool) outbox.Outcome {
+				_, _, out, _ := w.Renew(t.Context(), member.Renew{Key: key, Create: create})
+				return out
+			}
+			if out := renew(true); out != outbox.Done {
+				t.Fatalf("the first renewal: outcome %d", out)
+			}
+			m.lose = true
+			if out := renew(false); out != outbox.Unknown {
+				t.Fatalf("the answer was lost: outcome %d", out)
+			}
+			m.lose = false
+			if out := renew(false); out != outbox.Done {
+				t.Errorf("a write of its own was not found: outcome %d", out)
+			}
+			meddle(m, func() { m.over(t, key, fence) })
+			if out := renew(false); out != outbox.Refused {
+				t.Errorf("%s, state %q: outcome %d, want a refusal", name, fence, out)
+			}
+			if d, err := m.Get(t.Context(), key); heartbeat.StateOf(d.Value) != fence || (err == nil) != (fence != "") {
+				t.Errorf("%s: the heartbeat is %q, want state %q", name, d.Value, fence)
+			}
+			w.Close(t.Context())
+			other := &Writer{Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true, Logger: w.Logger,
+				Now: w.Now, Wall: w.Wall}
+			if _, _, out, _ := other.Renew(t.Context(), member.Renew{Key: key}); out != outbox.Refused {
+				t.Errorf("%s, state %q: who has not begun it renews it: outcome %d", name, fence, out)
+			}
+			m.Close()
+		}
+	}
+}
+
+// TestNoHeartbeatIsLeft: where others fence, nothing runs in a life that is over. Its heartbeat goes when the next one
+// begins.
+func TestNoHeartbeatIsLeft(t *testing.T) {
+	t.Parallel()
+	for _, noSessions := range []bool{false, true} {
+		s := memory.New().Open()
+		w := &Writer{
+			Member: "a", Store: s, TTL: time.Second, NoSessions: noSessions, Fenced: true,
+			Logger: slog.New(slog.DiscardHandler),
+			Now:    protocol.NewProcessClock(), Wall: time.Now,
+		}
+		for life, key := range []string{"node/a/n-0", "node/a/n-1"} {
+			if _, _, out, err := w.Renew(t.Context(),
+				member.Renew{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
+				t.Fatal(out, err)
+			}
+			if docs, _ := s.List(t.Context(), "node/"); len(docs) != 1 || docs[0].Key != key {
+				t.Errorf("without sessions %t: %+v are there, want %q", noSessions, docs, key)
+			}
+		}
+		w.Close(t.Context())
+		s.Close()
+	}
+}
+
+// leaving is a store that does not answer who leaves, while away is set.
+type leaving struct {
+	*memory.Store
+	away bool
+}
+
+func (*leaving) EndKey(docs ...string) store.EndKey { return store.EndKey{Text: docs[0]} }
+
+func (l *leaving) Delete(ctx context.Context, key string, v store.Version) error {
+	if l.away {
+		return store.ErrUnavailable
+	}
+	return l.Store.Delete(ctx, key, v)
+}
+
+func (l *leaving) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	s, err := l.Store.OpenSession(ctx, ttl)
+	return left{s, l}, err
+}
+
+type left struct {
+	store.Session
+	of *leaving
+}
+
+func (l left) EndKey(docs ...string) store.EndKey { return l.of.EndKey(docs...) }
+
+func (l left) Close(ctx context.Context) error {
+	if l.of.away {
+		return store.ErrUnavailable
+	}
+	return l.Session.Close(ctx)
+}
+
+// guarded are the texts of what a guardian is to end.
+type guarded map[string]bool
+
+func (g guarded) Guard(k store.EndKey)   { g[k.Text] = true }
+func (g guarded) Release(k store.EndKey) { delete(g, k.Text) }
+func (guarded) State() string            { return "on" }
+
+// TestAGuardianEndsWhatTheStoreDidNot: a member that leaves while the store is away leaves its heartbeat to the
+// guardian; one of a former life is of no use.
+func TestAGuardianEndsWhatTheStoreDidNot(t *testing.T) {
+	t.Parallel()
+	for _, noSessions := range []bool{false, true} {
+		for _, away := range []bool{false, true} {
+			s, g := &leaving{Store: memory.New().Open()}, guarded{}
+			w := &Writer{
+				Member: "a", Store: s, TTL: time.Second, NoSessions: noSessions, Guard: g,
+				Logger: slog.New(slog.DiscardHandler),
+				Now:    protocol.NewProcessClock(), Wall: time.Now,
+			}
+			for life, key := range []string{"pulse/a/n-0", "pulse/a/n-1"} {
+				if _, _, out, err := w.Renew(t.Context(),
+					member.Renew{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
+					t.Fatal(out, err)
+				}
+			}
+			s.away = away
+			w.Close(t.Context())
+			if got := g["pulse/a/n-1"]; got != away || g["pulse/a/n-0"] {
+				t.Errorf("without sessions %t, the store is away %t: the guardian knows of %v", noSessions, away, g)
+			}
+			_ = s.Store.Close()
+		}
+	}
+}
+
+// TestNothingIsLeftToEnd: others have ended the heartbeat of a member that leaves, so its guardian has nothing to do.
+func TestNothingIsLeftToEnd(t *testing.T) {
+	t.Parallel()
+	const key = "node/a/n-0"
+	for _, state := range []string{heartbeat.Fenced, ""} {
+		s, g := &leaving{Store: memory.New().Open()}, guarded{}
+		w := &Writer{
+			Member: "a", Store: s, TTL: time.Second, NoSessions: true, Fenced: true, Guard: g,
+			Logger: slog.New(slog.DiscardHandler), Now: protocol.NewProcessClock(), Wall: time.Now,
+		}
+		if _, _, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: true}); out != outbox.Done ||
+			!g[key] {
+			t.Fatal(out, err, g)
+		}
+		(&meddled{Store: s.Store}).over(t, key, state)
+		if w.Close(t.Context()); len(g) != 0 {
+			t.Errorf("the heartbeat is %q: the guardian knows of %v", state, g)
+		}
 	}
 }

@@ -1,3 +1,34 @@
+// Package duty derives what a member runs from its duties in the value, and what it has to say about them from the
+// reports of its supervisor.
+//
+// # Purpose
+//
+// A protocol decides who may change a record; what a duty means is the same for all. Grants and steps are derived here,
+// for every protocol whose members know the value; those that know only their own documents make their grants
+// themselves, and share the comparison.
+//
+// # State
+//
+// [Work]: what the newest value asks of a member, what of that the supervisor was given, and whether there is anything
+// to say of it. [Calm]: since when a partition runs here whose former owners have died.
+//
+// # Guarantees
+//
+// Pure functions of their arguments; a Work is a value. Duties and reports are sorted by partition, and so is what is
+// returned.
+//
+// # What is not guaranteed
+//
+// That a step is accepted: the value judges it. It is derived again until the value shows it.
+//
+// # Failures
+//
+// None. A duty of a job or a task that the value does not have is left out.
+//
+// # Where it comes from
+//
+// It was written in the package replica, and again in the package sync; what each kept beside it is [Work]
+// (docs/decisions, 100).
 package duty
 
 import (
@@ -134,7 +165,7 @@ func (d Derived) grants(v cluster.Value, duties []cluster.Duty) []*protocol.Gran
 	out := make([]*protocol.Grant, 0, len(duties))
 	before, had := d.Duties, d.Grants
 	for _, now := range duties {
-		if !runs(now) {
+		if now.Role == cluster.RoleStop {
 			continue
 		}
 		for len(before) > 0 && before[0].Partition.ID < now.Partition.ID {
@@ -176,4 +207,92 @@ func Grant(p *cluster.Partition, token cluster.Token, spec *cluster.TaskSpec, in
 		ListedBy: p.ListedBy, Input: p.Input, Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: index,
 		From: p.From, Cause: p.Cause,
 	}
+}
+
+// calmAfter is how long a member must run what others died of, for that to be forgiven: three crashes in a year, of
+// something else, must park nothing.
+const calmAfter = time.Minute
+
+// Calm is since when partitions run here whose former owners have died, sorted by partition. The zero value is that of
+// a member that has just started.
+type Calm []seen
+
+type seen struct {
+	partition cluster.PartitionID
+	token     cluster.Token
+	since     protocol.Instant
+}
+
+// Steps returns the commands that say what became of the duties. The reports must be about these duties: "not reported"
+// then means that it does not run.
+func (c Calm) Steps(duties []cluster.Duty, reports []protocol.Report, now protocol.Instant,
+	ttl time.Duration) ([]cluster.Command, Calm) {
+	var out []cluster.Command
+	var next Calm
+	said, was := Reports(reports), 0
+	for _, d := range duties {
+		r := said.Of(d.Partition.ID)
+		if step := Word(d, r); step != nil {
+			out = append(out, step)
+		}
+		if d.Role == cluster.RoleRun && d.Partition.Deaths > 0 && r != nil && r.Token == d.Token &&
+			r.State == protocol.RunActive {
+			var s seen
+			s, was = c.of(d, was, now)
+			next = append(next, s)
+		}
+	}
+	for _, s := range next {
+		if now.Sub(s.since) >= max(calmAfter, 2*ttl) {
+			out = append(out, cluster.Started{Partition: s.partition, Token: s.token})
+		}
+	}
+	return out, next
+}
+
+// of continues what was seen before, from the place at, and returns where to continue.
+func (c Calm) of(d cluster.Duty, at int, now protocol.Instant) (seen, int) {
+	for at < len(c) && c[at].partition < d.Partition.ID {
+		at++
+	}
+	if at < len(c) && c[at].partition == d.Partition.ID && c[at].token == d.Token {
+		return c[at], at
+	}
+	return seen{d.Partition.ID, d.Token, now}, at
+}
+
+// Reports are what the supervisor says, sorted by partition.
+type Reports []protocol.Report
+
+// Of is the report of a partition, nil for none. Each call must ask for a later partition than the one before.
+func (r *Reports) Of(id cluster.PartitionID) *protocol.Report {
+	for len(*r) > 0 && (*r)[0].Partition < id {
+		*r = (*r)[1:]
+	}
+	if len(*r) == 0 || (*r)[0].Partition != id {
+		return nil
+	}
+	return &(*r)[0]
+}
+
+// Word is what there is to say about one duty, given the supervisor's report about it, if there is one.
+func Word(d cluster.Duty, r *protocol.Report) cluster.Command {
+	p := d.Partition
+	ended := r != nil && r.Token == d.Token && r.State != protocol.RunActive
+	switch {
+	case ended && r.State == protocol.RunFinished && d.Role != cluster.RoleAdopt:
+		return cluster.FinishPartition{Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeDone}
+	case d.Role == cluster.RoleStop && (r == nil || ended):
+		return cluster.Stopped{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleAdopt && ended:
+		return cluster.Stopped{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleAdopt && r != nil && r.Token == d.Token:
+		return cluster.Started{Partition: p.ID, Token: d.Token}
+	case d.Role == cluster.RoleRun && ended && r.Attempt == p.Attempts:
+		return cluster.FinishPartition{
+			Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeFailed, Attempt: r.Attempt, Fresh: r.Fresh,
+			Message: r.Message,
+		}
+	}
+	return nil
 }

@@ -1,11 +1,51 @@
+// Package fold reads the log of a place, entry by entry, and applies it to a value. Members, clients and read-only
+// commands share it.
+//
+// # Purpose
+//
+// Protocols with a log differ in who appends and in what, not in how the log is read and written. [Ledger] is the pure
+// part of a member: it has the value, decides what is read and appended next, and handles the answers. [Reader] is a
+// member that knows the whole value by it. The functions read as an observer, without being a member. [Client] appends
+// commands as one.
+//
+// # State
+//
+// A Ledger has the value, the outbox, the calls in flight, the recent history and the snapshot that is due. An
+// observer's value is the caller's, who passes it in again to continue.
+//
+// # Guarantees
+//
+//   - An observer writes nothing, and returns the value at the head of the log, as of a moment after the call began.
+//   - Trimmed entries are skipped through the snapshot that replaces them.
+//   - A Ledger applies each entry once, in the order of the log, and halts where the log is not the one that it has
+//     read before.
+//   - An entry may name another history than that of the member: then one of the two differs from the log, and the
+//     store is asked, once for each rest. A member with the history of the log goes on, whatever an entry says;
+//     another one learns it by the first answer.
+//
+// # What is not guaranteed
+//
+// The cluster may have decided more since. An observer does not notice a rewritten log, and a member
+// not before an entry shows it, whose base is not older than what is kept.
+//
+// # Failures
+//
+// The error is that of the store, a *cluster.FormatError for a log that a newer Rota has written, or reports that a
+// snapshot is missing.
+//
+// # Where it comes from
+//
+// It was a part of package replica, and was written again in the packages sync and leader (docs/decisions, 100).
 package fold
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -137,4 +177,78 @@ func Full(s protocol.Store, name string) (store.Full, error) {
 		return full, nil
 	}
 	return nil, fmt.Errorf("the protocol %s needs a store with a log: every store of this module has one", name)
+}
+
+// Client appends commands without being a member. One goroutine at a time.
+type Client struct {
+	// Log is read; what Encode returns is appended to it.
+	Log    store.Log
+	Encode func(cluster.Value, cluster.Entry) ([]byte, error)
+	// First returns commands that an entry must begin with; nil for none.
+	First func(cluster.Value) []cluster.Command
+
+	writer cluster.WriterID
+	seq    uint64
+	value  cluster.Value
+}
+
+// Propose appends commands and returns their results once they are in the log and applied to the client's own replica
+// of the value.
+func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
+	if c.writer == "" {
+		c.writer = cluster.WriterID("client-" + shell.Nonce())
+	}
+	var err error
+	if c.value, err = Observe(ctx, c.Log, c.value); err != nil {
+		return nil, err
+	}
+	var first []cluster.Command
+	if c.First != nil {
+		first = c.First(c.value)
+	}
+	c.seq++
+	data, err := c.Encode(c.value, cluster.Entry{
+		Writer: c.writer, Seq: c.seq, AtMS: time.Now().UnixMilli(),
+		BaseIndex: c.value.Index(), BaseChain: c.value.Chain(), Commands: append(first, commands...),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	results, err := c.append(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	return results[len(first):], nil
+}
+
+// append appends an entry until it is in the log. That is harmless: the value drops duplicates.
+func (c *Client) append(ctx context.Context, data []byte) ([]cluster.Result, error) {
+	for acks := 0; ; {
+		index, err := c.Log.Append(ctx, data)
+		if err != nil && !errors.Is(err, store.ErrUnknown) {
+			return nil, fmt.Errorf("append: %w", err)
+		}
+		if err == nil {
+			acks++
+		}
+		var results []cluster.Result
+		found := false
+		err = Log(ctx, c.Log, &c.value, func(a protocol.Applied) bool {
+			if !a.Duplicate && a.Entry.Writer == c.writer && a.Entry.Seq == c.seq {
+				results, found = a.Results, true
+			}
+			return true
+		})
+		if err != nil || found {
+			return results, err
+		}
+		if acks > 1 && uint64(c.value.Index()) >= index { // it was read, and passed over
+			return nil, fmt.Errorf("append: %s", outbox.Unread)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("append: outcome unknown: %w", context.Cause(ctx))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }

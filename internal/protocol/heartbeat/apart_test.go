@@ -142,7 +142,7 @@ func TestTheyAreNeverBothRight(t *testing.T) {
 			now = read + drawDelay(t, ttl, "until the answer is there")
 			version, stated := own.version(read)
 			o = o.Read(version, stated, watcher.at(sent), watcher.at(now))
-			silence := own.timing.SilenceOf(o)
+			silence := own.timing.Of(o.TTL).Silence()
 			if left := own.valid(now); o.Dead(silence) && left > 0 {
 				t.Fatalf("counted as dead at %d µs while its lease is valid for another %s", now, left)
 			}

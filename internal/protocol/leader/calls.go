@@ -45,13 +45,13 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 func (c *Caller) get(ctx context.Context, e Get) member.Event {
 	sent := c.Now()
 	d, err := c.Store.Get(ctx, e.Key)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}}
-	case err != nil:
-		return c.OrClosed(err, Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}, Err: shell.Text(err)})
+	if err == nil {
+		return Got{Now: c.Now(), Sent: sent, Doc: c.document(d)}
 	}
-	return Got{Now: c.Now(), Sent: sent, Doc: c.document(d)}
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return c.OrClosed(err, Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}, Err: shell.Text(err)})
 }
 
 func (c *Caller) list(ctx context.Context, e List) member.Event {

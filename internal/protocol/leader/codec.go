@@ -146,8 +146,7 @@ func decodeSlot(key string, data []byte) (any, error) {
 		j, err2 := cluster.DecodeJob(t.Job)
 		t.slotDoc.Partition, t.slotDoc.Job = p, j
 		return err == nil && err2 == nil && knows(t.Format) && slotKey(t.Member, t.Task) == key && p.ID == t.Task &&
-			t.Token > 0 && t.Index > 0 &&
-			j.Spec != nil && len(j.Spec.Tasks) == 1
+			t.Token > 0 && t.Index > 0 && j.Spec != nil && len(j.Spec.Tasks) == 1
 	})
 	return t.slotDoc, err
 }

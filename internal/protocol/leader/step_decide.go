@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -38,14 +39,6 @@ type offered struct {
 	task  cluster.PartitionID
 	token cluster.Token
 	since protocol.Instant
-}
-
-// boxesEvery is how often the mailboxes are listed without a hint.
-func (s *step) boxesEvery() time.Duration {
-	if s.Hints.Docs {
-		return max(s.rarely(), 2*s.Params.TTL)
-	}
-	return s.Poll
 }
 
 func (s *step) boxesListed(docs []Doc) {
@@ -102,13 +95,15 @@ const maxEntry = 1000
 
 // wanted are the commands that the state asks for.
 func (s *step) wanted() []cluster.Command {
-	return s.requests(slices.Concat(s.admissions(), s.deaths(), s.heardAll(), s.expired(), s.releases()))
+	released, holds := s.rule.holds.Release(s.fold.Value.Members(), s.At, s.Hold)
+	s.rule.holds = holds
+	return s.requests(slices.Concat(s.admissions(), s.deaths(), s.heardAll(), s.expired(), released))
 }
 
 // admissions are the commands about members as such.
 func (s *step) admissions() (out []cluster.Command) {
 	v := s.fold.Value
-	s.rule.boxes.all.Each(func(_ string, b box) bool {
+	for _, b := range s.rule.boxes.all.Each {
 		m, in := v.Member(b.Member)
 		switch {
 		case b.Want == wantLeave && in && m.Incarnation == b.Incarnation && m.Heartbeat == b.Heartbeat:
@@ -122,8 +117,7 @@ func (s *step) admissions() (out []cluster.Command) {
 			join.Member, join.Replaces, join.Heartbeat = b.Member, m.Incarnation, b.Heartbeat
 			out = append(out, join)
 		}
-		return true
-	})
+	}
 	return out
 }
 
@@ -154,9 +148,9 @@ func (s *step) deaths() (out []cluster.Command) {
 
 // heardAll are the commands that enter what members say of their tasks.
 func (s *step) heardAll() (out []cluster.Command) {
-	s.rule.boxes.all.Each(func(_ string, b box) bool {
+	for _, b := range s.rule.boxes.all.Each {
 		if m, in := s.fold.Value.Member(b.Member); !in || m.Heartbeat != b.Heartbeat {
-			return true
+			continue
 		}
 		for _, say := range b.Says {
 			p, _ := s.fold.Value.Partition(say.Task)
@@ -164,8 +158,7 @@ func (s *step) heardAll() (out []cluster.Command) {
 				out = append(out, c)
 			}
 		}
-		return true
-	})
+	}
 	return out
 }
 
@@ -226,18 +219,9 @@ func (s *step) accepts(p cluster.Partition) bool {
 	})
 }
 
-// releases frees the grants of held members whose time is over.
-func (s *step) releases() (out []cluster.Command) {
-	out, s.rule.holds = s.rule.holds.Release(s.fold.Value.Members(), s.At, s.Hold)
-	return out
-}
-
 // requests adds the requests that were not taken yet, each whole or not at all.
 func (s *step) requests(out []cluster.Command) []cluster.Command {
-	limit := maxEntry
-	if l := s.fold.Out.Limit; l > 0 {
-		limit = l
-	}
+	limit := cmp.Or(s.fold.Out.Limit, maxEntry)
 	if len(out) >= limit {
 		return out[:limit]
 	}

@@ -157,7 +157,11 @@ func (s *step) refuse(d Doc) {
 func (s *step) heartbeatGot(ev Got) {
 	d := ev.Doc
 	if was := s.claims.Of(d.Key); s.Is == member.PhaseNaming && s.rival(d.Key) {
-		s.claimSeen(was, was.Read(d.Version, d.TTL, ev.Sent, s.At))
+		now := was.Read(d.Version, d.TTL, ev.Sent, s.At)
+		s.claims = s.claims.With(now)
+		if was.Known && !was.Gone() && !now.Gone() && was.Version != now.Version {
+			s.Halt(s.head.Index, &protocol.NameTakenError{Member: s.Member})
+		}
 	}
 	s.vote.Election = s.vote.Probed(d.Key, d.Version, d.TTL, ev.Sent, s.At)
 	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(d.Key).Read(d.Version, d.TTL, ev.Sent, s.At))

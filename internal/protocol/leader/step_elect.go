@@ -1,9 +1,12 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/elect"
+	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
 )
@@ -57,7 +60,9 @@ func (s *step) act(move elect.Move) {
 	case former || move == elect.Remove:
 		s.drop(LeaderKey, s.vote.Seen.Version)
 	case move == elect.Probe:
-		s.probeHolder()
+		if s.At >= s.nextProbe() {
+			s.probe(s.vote.Holder.Key, s.At)
+		}
 	case move == elect.Claim && !leaves:
 		s.put(Put{Key: LeaderKey, Doc: holderDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key,
 			Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
@@ -82,17 +87,9 @@ func (s *step) turn() time.Duration {
 	return time.Duration(n) * 2 * s.Poll
 }
 
-// probeHolder looks at the leader's heartbeat when its turn has come. A member that begins to wait for the leader does
-// not keep to a look that was planned before.
-func (s *step) probeHolder() {
-	if s.At >= s.nextProbe() {
-		s.probe(s.vote.Holder.Key, s.At)
-	}
-}
-
 // nextProbe is when the leader's heartbeat is looked at again. Where it vanishes by itself a hint comes with that. The
 // stand-bys may have died with the leader, and the more members there are the more seldom the others look: so a member
-// that waits for the leader looks as a stand-by does.
+// that waits for the leader looks as a stand-by does, and does not keep to a look that was planned before.
 func (s *step) nextProbe() protocol.Instant {
 	o := s.vote.Election.Holder
 	if o.Known && !s.waits() && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
@@ -122,3 +119,99 @@ func (s *step) resign() bool {
 	}
 	return s.vote.Known
 }
+
+// folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole
+// value.
+type folding struct {
+	fold.Ledger
+	answers []taken
+}
+
+// taken is a request that was taken, and what it did.
+type taken struct {
+	writer  cluster.WriterID
+	seq     uint64
+	index   cluster.Index
+	results []cluster.Result
+}
+
+// maxTaken bounds the answers that are kept: what is older was answered by a former leader, or never will be with
+// results.
+const maxTaken = 512
+
+// folds reports whether this member needs the whole value. Once it has begun it goes on.
+func (s *step) folds() bool {
+	return s.fold.Began || s.fold.Busy || s.p.Whole || s.rule.at != ruleNone || s.standsBy() || s.windows()
+}
+
+// standsBy reports whether this member is the leader, or one of the first to follow it.
+func (s *step) standsBy() bool {
+	return s.Is >= member.PhaseJoining && s.Is <= member.PhaseLeaving && s.Is != member.PhaseRemoved &&
+		s.roster.known && s.rank() <= s.p.StandBys
+}
+
+// rank is our place among those who may lead: the oldest members first.
+func (s *step) rank() (n int) {
+	for _, p := range s.roster.Members {
+		if s.before(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// before reports whether a member comes before us.
+func (s *step) before(p cluster.Member) bool {
+	return p.ID != s.Member && p.State == cluster.MemberJoined && (s.Inc == 0 || p.Incarnation < s.Inc)
+}
+
+// windows reports whether a task runs here that looks at others of its job.
+func (s *step) windows() bool {
+	for _, h := range s.slots.Each {
+		if h.of.Job.Spec.Tasks[0].Spread == cluster.SpreadPartitioned {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *step) readLog() {
+	s.fold.Rest = s.rest
+	if s.folds() && s.fold.Look(&s.Core, false) {
+		s.rule.later.asked = s.rule.later.seen
+	}
+}
+
+// logged takes in an answer of the log, and does what a newer value leads to.
+func (s *step) logged(ev member.Event) {
+	was := s.fold.Value
+	if err := s.fold.Take(&s.Core, s, ev); err != nil {
+		s.Halt(s.head.Index, err)
+		return
+	}
+	if s.fold.Value.Index() != was.Index() {
+		s.moved(&was)
+	}
+	if r, ok := ev.(member.Read); ok && r.Err == "" {
+		s.fold.Next = s.At.Add(s.rarely())
+		if !r.Truncated && s.rule.later.asked && s.fold.Value.Index() >= cluster.Index(r.Page.Head) {
+			s.rule.later = laterTerm{} // the log was read to a head that is newer than the doubt
+		}
+	}
+}
+
+// Took implements fold.Keeper: it keeps what the requests of an entry did, for the leader that answers them.
+func (s *step) Took(a protocol.Applied) {
+	for i, c := range a.Entry.Commands {
+		t, ok := c.(cluster.TakeRequest)
+		end := i + 1 + int(t.Count)
+		if !ok || !a.Results[i].Accepted || end > len(a.Results) {
+			continue
+		}
+		kept := append(slices.Clip(s.fold.answers), taken{t.Writer, t.Seq, a.Entry.Index, a.Results[i+1 : end]})
+		s.fold.answers = kept[max(0, len(kept)-maxTaken):]
+	}
+}
+
+// First implements fold.Keeper.
+func (s *step) First() bool { return s.rule.at == ruleRuling }

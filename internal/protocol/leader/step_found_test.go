@@ -19,10 +19,8 @@ import (
 // Without hints each look at who leads is due at once; it must not put off the one at the leader's heartbeat.
 func TestALookDoesNotPutOffAProbe(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	b := s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s := led(t, "a", "b")
+	b := s.members["b"]
 	b.Hints.Docs = false
 	s.kill("a")
 	s.until("b rules", func() bool { return s.rules() == b })
@@ -32,10 +30,8 @@ func TestALookDoesNotPutOffAProbe(t *testing.T) {
 // the silence has lasted for long enough: the next one is made right then, and not a poll after the last.
 func TestAnUrgentLookDoesNotWait(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	b := s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s := led(t, "a", "b")
+	b := s.members["b"]
 	s.members["a"].over = true
 	o := b.vote.Election.Holder
 	end := o.Since.Add(b.Timing.Of(o.TTL).Silence())
@@ -48,8 +44,7 @@ func TestAnUrgentLookDoesNotWait(t *testing.T) {
 // A member that is asked to leave before it was admitted takes back what it has asked for, and ends.
 func TestLeavingBeforeItIsIn(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	b := s.start("b", "n0")
 	s.until("b asks", func() bool { return s.get(mailboxKey("b")).Version != "" }, "a")
 	s.give(b, member.Stop{Now: s.now, Reason: "told to"})
@@ -62,8 +57,7 @@ func TestLeavingBeforeItIsIn(t *testing.T) {
 // The head that admits a member has its first assignments.
 func TestTheFirstHeadIsRead(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	s.ask("a", single("t"), single("u"))
 	s.until("both run", func() bool { return s.members["a"].runs("t") && s.members["a"].runs("u") })
 	b := s.start("b", "n0")
@@ -77,8 +71,7 @@ func TestTheFirstHeadIsRead(t *testing.T) {
 // The leader's heartbeat is no start under the name of a member that claims its own.
 func TestTheLeaderIsNoRival(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	b := s.start("b", "n0")
 	for i := range 2 {
 		s.pass(ttl/2, "b")
@@ -93,8 +86,7 @@ func TestTheLeaderIsNoRival(t *testing.T) {
 // The mailbox of a dead member goes, also where its heartbeat is long forgotten.
 func TestADeadMembersMailboxGoes(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	s.set(mailboxKey("z"), mailboxDoc{Format: docFormat, Member: "z", Heartbeat: "pulse/z/n0-0", Want: wantStay,
 		Incarnation: 1})
 	s.until("it has gone", func() bool { return s.get(mailboxKey("z")).Version == "" })
@@ -109,8 +101,7 @@ func TestAMemberThatWaitsLooksAtTheLeader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, "a")
-			s.until("a leads", s.joined("a"))
+			s := led(t, "a")
 			all := []cluster.MemberID{"a", "b", "c", "d", "e", "f", "g", "h"}
 			for _, m := range all[1:] {
 				s.start(m, "n0")
@@ -143,10 +134,8 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 	} { // order-free: each on a stage of its own
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, "a")
-			s.until("a leads", s.joined("a"))
-			b := s.start("b", "n0")
-			s.until("b has joined", s.joined("a", "b"))
+			s := led(t, "a", "b")
+			b := s.members["b"]
 			if strings.HasSuffix(key, "/") { // a list: the leader's
 				b = s.members["a"]
 			}
@@ -171,8 +160,7 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 // A store may answer with what was: a head from before a task was taken away starts it no more.
 func TestAnOldHeadStartsNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	a, key := s.members["a"], headKey("a")
 	s.ask("a", single("t"))
 	s.until("it runs", func() bool { return a.runs("t") })
@@ -189,10 +177,8 @@ func TestAnOldHeadStartsNothing(t *testing.T) {
 // A head may be read while its assignment is: what that read shows is of the time before, and it is read again.
 func TestAnAssignmentIsReadAfterItsHead(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	b := s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s := led(t, "a", "b")
+	b := s.members["b"]
 	s.ask("a", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "b"}}}})
 	key := slotKey("b", "t")
 	reads := func(e member.Effect) bool { return e == member.Effect(Get{Key: key}) }
@@ -239,10 +225,8 @@ func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
 // A member that is told to leave while it is being confirmed leaves under the incarnation that it is given.
 func TestLeavingWhileItIsConfirmed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	b := s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s := led(t, "a", "b")
+	b := s.members["b"]
 	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	was := b.Inc
 	confirmed := func() bool {
@@ -275,8 +259,7 @@ func TestAHeartbeatOfNobodyIsRemoved(t *testing.T) {
 // hand it does undo, once the log shows nobody else.
 func TestAFormerLeaderUndoesNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	a := s.members["a"]
 	s.ask("a", single("t"))
 	s.until("t runs", func() bool { return a.runs("t") })
@@ -303,8 +286,7 @@ func TestAFormerLeaderUndoesNothing(t *testing.T) {
 // An old list of mailboxes shows what a member asked for in a former life: nobody is put back into that.
 func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	a, b := s.members["a"], s.start("b", "n0")
 	s.until("b asks", func() bool { m, _ := s.get(mailboxKey("b")).Value.(mailboxDoc); return m.Want == wantJoin }, "a")
 	old := s.get(mailboxKey("b"))
@@ -332,8 +314,7 @@ func TestLeavingWithoutASession(t *testing.T) {
 	for name, suspended := range map[string]time.Duration{"the session ends": 0, "the lease lapses": 2 * ttl} { // order-free: each alone
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, "a")
-			s.until("a leads", s.joined("a"))
+			s := led(t, "a")
 			a := s.members["a"]
 			key := a.Own.Key
 			s.now = s.now.Add(suspended)
@@ -350,8 +331,7 @@ func TestALostWriteIsMadeAgain(t *testing.T) {
 	for name, prefix := range map[string]string{"assignment": AssignPrefix, "head": HeadPrefix} { // order-free: each on a stage of its own
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, "a")
-			s.until("a leads", s.joined("a"))
+			s := led(t, "a")
 			a := s.members["a"]
 			writes := func(e member.Effect) bool {
 				p, ok := e.(Put)

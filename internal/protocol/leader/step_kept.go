@@ -2,11 +2,13 @@ package leader
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -73,8 +75,7 @@ func same(a, b any) bool {
 	case headDoc:
 		b, ok := b.(headDoc)
 		return ok && a.Incarnation == b.Incarnation && a.Heartbeat == b.Heartbeat && a.State == b.State &&
-			a.Revoked == b.Revoked &&
-			slices.Equal(a.Tasks, b.Tasks)
+			a.Revoked == b.Revoked && slices.Equal(a.Tasks, b.Tasks)
 	case rosterDoc:
 		b, ok := b.(rosterDoc)
 		one := func(m, o cluster.Member) bool { return bytes.Equal(m.Encode(), o.Encode()) }
@@ -235,10 +236,48 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 		listed[d.Key] = true
 		check(d.Key, d.Version)
 	}
-	s.rule.docs.below(folder(m), func(key string, _ kept) bool {
+	for key := range s.rule.docs.below(folder(m)) {
 		if !listed[key] {
 			check(key, "")
 		}
-		return true
-	})
+	}
+}
+
+// rosterOf lists the members of the cluster.
+func (s *step) rosterOf() rosterDoc {
+	v := &s.fold.Value
+	l, _ := v.Leader()
+	r := rosterDoc{Format: docFormat, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS,
+		Settings: v.Settings()}
+	for m := range v.Members() {
+		m.Changed = 0 // by work, and not by what others must know
+		r.Members = append(r.Members, m)
+	}
+	return r
+}
+
+// tree is a sorted map of which each copy stays as it is: states share the nodes, and a step changes copies.
+type tree[V any] struct{ of ordered.Map[string, V] }
+
+func (t *tree[V]) Get(k string) (V, bool) { return ordered.Get(&t.of, k) }
+
+// Set changes a tree of which there is no copy yet.
+func (t *tree[V]) Set(k string, v V) { ordered.Set(&t.of, k, v) }
+
+// Each yields the pairs in order of key; walks of the proof call it by its name.
+func (t *tree[V]) Each(yield func(string, V) bool) { ordered.Each(&t.of, yield) }
+
+func (t *tree[V]) set(k string, v V) {
+	ordered.Seal(&t.of)
+	ordered.Set(&t.of, k, v)
+}
+
+func (t *tree[V]) remove(k string) {
+	ordered.Seal(&t.of)
+	ordered.Remove(&t.of, k)
+}
+
+// below yields what has a prefix, as it is now: what is set or removed meanwhile does not show.
+func (t *tree[V]) below(prefix string) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) { ordered.Below(&t.of, prefix, yield) }
 }

@@ -50,17 +50,17 @@ func (s *step) leaderLate() bool {
 
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
 func (s *step) observeJoiners() {
-	s.rule.boxes.all.Each(func(id string, b box) bool {
+	for id, b := range s.rule.boxes.all.Each {
 		m, in := s.fold.Value.Member(b.Member)
 		o := s.heartbeats.Of(b.Heartbeat)
 		if !in && s.Dead(o) {
 			if s.drop(mailboxKey(b.Member), b.version) { // nobody reads it any more
 				s.rule.boxes.all.remove(id)
 			}
-			return true
+			continue
 		}
 		if in && b.Want != wantJoin && b.Want != wantConfirm {
-			return true
+			continue
 		}
 		if !s.alive(b.Heartbeat) && !o.Gone() || b.Want == wantJoin && s.Hints.Vanish {
 			s.probe(b.Heartbeat, s.At.Add(s.Poll))
@@ -68,8 +68,7 @@ func (s *step) observeJoiners() {
 		if in && m.Heartbeat != b.Heartbeat && m.State != cluster.MemberHeld {
 			s.lookAt(s.heartbeats.Of(m.Heartbeat))
 		}
-		return true
-	})
+	}
 }
 
 // patrol looks at one heartbeat after the other, seldom: for what no hint told of.

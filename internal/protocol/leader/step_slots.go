@@ -105,16 +105,15 @@ const maxSays = 2000
 
 // says is what there is to say about our assignments: answers to offers, and what became of what runs.
 func (s *step) says() (out []saying) {
-	s.slots.Each(func(_ string, h slot) bool {
-		say := saying{Task: h.Task, Token: h.Token, Say: sayAccept}
-		if s.Is == member.PhaseLeaving {
-			say.Say = sayDecline
-		}
+	answer := sayAccept
+	if s.Is == member.PhaseLeaving {
+		answer = sayDecline
+	}
+	for _, h := range s.slots.Each {
 		if h.State == slotAcking {
-			out = append(out, say)
+			out = append(out, saying{Task: h.Task, Token: h.Token, Say: answer})
 		}
-		return true
-	})
+	}
 	reports := duty.Reports(s.Reports)
 	for _, d := range s.work.Duties {
 		// While the supervisor has yet to take in what it should do, "not reported" proves nothing.
@@ -174,7 +173,7 @@ func (s *step) post() {
 	foreign := s.mailbox.version != "" && !s.mailbox.mine()
 	switch {
 	case s.mailbox.others != "" && !s.Ours(s.mailbox.others):
-		// another start was quicker: see awaitJoin
+		// another start was quicker: see Stand
 	case s.Is == member.PhaseLeaving && s.Inc == 0:
 		// it is taken back: see settle
 	case foreign || s.mailbox.version != "" && s.mailbox.life != s.Life:
@@ -204,14 +203,12 @@ func (s *step) wants() mailboxDoc {
 }
 
 func (s *step) mailboxGot(d Doc) {
-	s.mailbox.known, s.mailbox.version, s.mailbox.others = true, d.Version, ""
+	s.mailbox.known, s.mailbox.version, s.mailbox.others, s.mailbox.have = true, d.Version, "", mailboxDoc{}
 	if m, ok := d.Value.(mailboxDoc); ok && m.Heartbeat != s.Own.Key {
 		s.mailbox.others = m.Heartbeat
 	} else if ok {
 		s.mailbox.have = m
-		return
 	}
-	s.mailbox.have = mailboxDoc{}
 }
 
 func (s *step) mailboxWrote(ev Wrote) {
@@ -239,7 +236,7 @@ func (s *step) lighten() {
 // assignedRecords are the jobs and partitions of our assignments. Of a job they may name more than one spec, while they
 // are written again: the newest counts.
 func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
-	s.slots.Each(func(_ string, h slot) bool {
+	for _, h := range s.slots.Each {
 		of := h.of.Job
 		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == of.ID })
 		if i < 0 {
@@ -255,8 +252,7 @@ func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Parti
 			j.SpecIndex, j.Spec.Source = of.SpecIndex, of.Spec.Source
 		}
 		partitions = append(partitions, h.partition())
-		return true
-	})
+	}
 	return jobs, partitions
 }
 

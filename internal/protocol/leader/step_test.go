@@ -15,10 +15,7 @@ import (
 // only, and the member never runs it.
 func TestALateOfferOfAFormerLeader(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s := led(t, "a", "b")
 	s.ask("b", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "b"}}}})
 	a, b, key := s.members["a"], s.members["b"], headKey("b")
 	s.until("it runs", func() bool { return b.runs("t") })
@@ -50,10 +47,7 @@ func TestALateOfferOfAFormerLeader(t *testing.T) {
 // split makes two members where a leads and has offered t to b, and b has answered; what a would append next is held.
 func race(t *testing.T, like func(cluster.Command) bool) (s *stage, held member.Append) {
 	t.Helper()
-	s = newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s = led(t, "a", "b")
 	s.ask("b", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "b"}}}})
 	a := s.members["a"]
 	for end := s.now.Add(time.Minute); s.now < end; {
@@ -109,8 +103,7 @@ func TestAnAnswerAcrossAChangeOfLeader(t *testing.T) {
 // own clock.
 func TestTheDeadlineOfAnOfferOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
+	s := led(t, "a")
 	s.start("b", "n0")
 	s.start("c", "n0")
 	s.until("all have joined", s.joined("a", "b", "c"))
@@ -146,10 +139,7 @@ func TestTheDeadlineOfAnOfferOutlivesItsLeader(t *testing.T) {
 // A member whose session lives, and that is only away for less than the TTL, keeps its work; after that it loses it.
 func TestSuspendedIsNotLost(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s := led(t, "a", "b")
 	s.ask("a", cluster.SubmitJob{Job: "t",
 		Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Selector: nil}}}}, single("u"))
 	s.until("both run", func() bool {
@@ -209,10 +199,7 @@ func TestForeignDocuments(t *testing.T) {
 // A request that two leaders see is taken once, and answered by the second with what it did.
 func TestARequestAcrossAChangeOfLeader(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s := led(t, "a", "b")
 	s.ask("b", cluster.Configure{Retention: 7})
 	s.until("it is taken", func() bool { return s.value().Settings().Retention == 7 })
 	s.kill("a")
@@ -237,10 +224,7 @@ func TestARequestAcrossAChangeOfLeader(t *testing.T) {
 // moment enter nothing twice.
 func TestAPausedLeader(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	s.start("b", "n0")
-	s.until("b has joined", s.joined("a", "b"))
+	s := led(t, "a", "b")
 	s.ask("a", single("t"), single("u"))
 	s.until("both run", func() bool {
 		return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1

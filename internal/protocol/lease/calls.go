@@ -17,7 +17,6 @@ import (
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/internal/protocol/shell"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -36,9 +35,13 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 	case Fetch:
 		sent := c.Now()
 		docs, err := store.GetAll(ctx, c.Store, e.Keys)
-		return c.fetched(e, sent, docs, err)
+		return c.OrClosed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs,
+			Err: shell.Text(err)})
 	case Survey:
-		return c.survey(ctx, e)
+		sent := c.Now()
+		docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
+		return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old,
+			Err: shell.Text(err)})
 	case Write:
 		return c.write(ctx, e)
 	case ReadView:
@@ -49,11 +52,6 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 			Err: problem(err)})
 	}
 	return c.BeatCaller.Call(ctx, e)
-}
-
-func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err error) member.Event {
-	return c.OrClosed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs,
-		Err: shell.Text(err)})
 }
 
 // outcome is that of a conditional write: it is refused where the version is not current.
@@ -86,17 +84,6 @@ func (c *Caller) write(ctx context.Context, e Write) member.Event {
 	return c.OrClosed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
 }
 
-// survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and
-// decides nothing: what it leaves out is read by its key, as are jobs, and so is a partition that binds others if it is
-// shown otherwise than it was read before. A write is conditional on its own document alone: by what an old list shows
-// of one partition, another one would be made.
-func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
-	sent := c.Now()
-	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
-	return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old,
-		Err: shell.Text(err)})
-}
-
 // usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share
 // that was read by its key, and neither has the list shown another since nor did we write one. One that moves is read
 // by its key.
@@ -122,7 +109,12 @@ func (e Survey) usable(d store.Doc) bool {
 
 func asListed(store.Doc) bool { return true }
 
-// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it. What a
+// surveyAll reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and
+// decides nothing: what it leaves out is read by its key, as are jobs, and so is a partition that binds others if it is
+// shown otherwise than it was read before. A write is conditional on its own document alone: by what an old list shows
+// of one partition, another one would be made.
+//
+// It also returns the jobs of which the list shows what was: it may leave out what came after it. What a
 // document refers to is read after it: by a Node List from before a session joined, what that session has claimed since
 // would be free; by a job from before it was submitted again, its partitions would be those of a former submission.
 func surveyAll(ctx context.Context, docs store.Docs, keys []string,
@@ -203,10 +195,8 @@ func turn(key string) int {
 // jobsOf are the documents of the jobs of partitions: without its job nothing is known of a partition.
 func jobsOf(docs []store.Doc) (keys []string) {
 	for _, d := range docs {
-		if strings.HasPrefix(d.Key, partitionPrefix) {
-			if job, ok := jobOf(d); ok {
-				keys = append(keys, jobKey(job))
-			}
+		if job, ok := jobOf(d); ok {
+			keys = append(keys, jobKey(job))
 		}
 	}
 	return slices.Compact(keys) // those of a job are beside each other
@@ -219,19 +209,18 @@ const maxView = 1 << 30
 
 func (c *Caller) readView(ctx context.Context, e ReadView) member.Event {
 	d, err := c.Store.Get(ctx, viewKey(e.View))
-	if err != nil {
-		if errors.Is(err, store.ErrNotFound) { // a newer one is there
-			return ViewRead{Now: c.Now()}
-		}
+	switch {
+	case errors.Is(err, store.ErrNotFound): // a newer one is there
+		return ViewRead{Now: c.Now()}
+	case err != nil:
 		return c.OrClosed(err, ViewRead{Now: c.Now(), Err: shell.Text(err)})
 	}
+	var v cluster.Value
 	data, err := c.unpack(d.Value)
-	if err != nil {
-		return ViewRead{Now: c.Now(), Err: fmt.Sprintf("read document %q: %v", d.Key, err)}
+	if err == nil {
+		v, err = cluster.DecodeSnapshot(data)
 	}
-	v, err := cluster.DecodeSnapshot(data)
-	var newer *cluster.FormatError
-	if errors.As(err, &newer) {
+	if _, newer := errors.AsType[*cluster.FormatError](err); newer {
 		return ViewRead{Now: c.Now(), Halt: err}
 	}
 	if err != nil {
@@ -267,19 +256,13 @@ func (c *Caller) show(ctx context.Context, e Show) (newest uint64, err error) {
 func (c *Caller) pack(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, ok := c.packer.Get().(*flate.Writer)
-	if ok {
-		w.Reset(&b)
-	} else {
-		var err error
-		if w, err = flate.NewWriter(&b, c.Level); err != nil {
-			return nil, err
-		}
+	if !ok {
+		w, _ = flate.NewWriter(nil, c.Level) // which is a level that it has
 	}
 	defer c.packer.Put(w)
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	err := w.Close()
+	w.Reset(&b)
+	_, err := w.Write(data)
+	err = errors.Join(err, w.Close())
 	return b.Bytes(), err
 }
 

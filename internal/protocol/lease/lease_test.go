@@ -150,8 +150,7 @@ func TestSinceWhen(t *testing.T) {
 		}
 	}
 	a, b := p.join("a/1"), p.join("b/1")
-	p.submit("x", cluster.TaskSpec{})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{})
 	p.atMS = 1000
 	p.claim("x", "a/1", a)
 	since(cluster.PartitionGranted)

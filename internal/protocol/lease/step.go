@@ -1,10 +1,12 @@
 package lease
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/duty"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -58,16 +60,6 @@ func Step(s *State, ev member.Event) []member.Effect {
 	return st.Step(st, ev)
 }
 
-// learn decodes what was read for a pass or a command. What it has in common with the reads to come is kept decoded; a
-// leader keeps its last pass.
-func (s *step) learn(docs []store.Doc) *facts {
-	f := s.known.learn(docs)
-	if !s.lead.holds {
-		s.known = f
-	}
-	return f
-}
-
 // step is one call of Step.
 type step struct{ *State }
 
@@ -92,7 +84,8 @@ func (s *step) Take(ev member.Event) {
 	case Shown:
 		s.shown(ev)
 	case member.Proposed:
-		s.proposed(ev)
+		s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands,
+			results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
 	}
 }
 
@@ -141,21 +134,27 @@ func (s *step) Advance() {
 	s.Renew(nodePrefix)
 	s.lookAround()
 	s.leadOn()
-	s.assign()
+	if s.Is == member.PhaseMember {
+		s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing))
+	}
 	s.claimSome()
 	s.tell()
 	s.advanceTries()
 	s.settle()
-	s.report()
-	s.setWake()
-}
-
-// report tells what own commands did.
-func (s *step) report() {
 	if len(s.deeds) > 0 {
 		s.Emit(member.Applying{Value: s.value, Deeds: s.deeds})
 		s.deeds = nil
 	}
+	w := s.Waking()
+	w.Due(s.Own.Busy, s.Own.Next)
+	for _, c := range [...]call{s.look.call, s.lead.call, s.name.call} {
+		w.Due(c.busy, c.next)
+	}
+	w.Due(false, s.claimRest)
+	for _, t := range s.tries {
+		w.Due(false, t.next)
+	}
+	s.WakeAt(w)
 }
 
 // id is a fresh number of a call.
@@ -181,20 +180,6 @@ func (s *step) write(c *call, w leadWrite) {
 	s.Emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
 }
 
-// setWake asks to be woken at the next instant at which something is due.
-func (s *step) setWake() {
-	w := s.Waking()
-	w.Due(s.Own.Busy, s.Own.Next)
-	for _, c := range [...]call{s.look.call, s.lead.call, s.name.call} {
-		w.Due(c.busy, c.next)
-	}
-	w.Due(false, s.claimRest)
-	for _, t := range s.tries {
-		w.Due(false, t.next)
-	}
-	s.WakeAt(w)
-}
-
 // pick is a pause of up to a duration, as random as the seed.
 func (s *step) pick(top time.Duration) time.Duration {
 	s.random ^= s.random << 13
@@ -202,3 +187,84 @@ func (s *step) pick(top time.Duration) time.Duration {
 	s.random ^= s.random << 17
 	return time.Duration(s.random % uint64(max(1, top))) //nolint:gosec // not negative
 }
+
+type (
+	// Fetched answers Fetch: the documents in the order of its keys. One that is not there has no version.
+	Fetched struct {
+		member.Now
+		Sent   protocol.Instant
+		WallMS int64
+		ID     uint64
+		Docs   []store.Doc
+		Err    string
+	}
+	// Surveyed answers Survey: all that was asked for and all that was listed, sorted by key.
+	Surveyed struct {
+		member.Now
+		Sent   protocol.Instant
+		WallMS int64
+		Docs   []store.Doc
+		Old    []cluster.JobID // of which the list shows what was
+		Err    string
+	}
+	// Written answers Write.
+	Written struct {
+		member.Now
+		ID      uint64
+		Outcome outbox.Outcome
+		Version store.Version
+		Err     string
+	}
+	// ViewRead answers ReadView.
+	ViewRead struct {
+		member.Now
+		View  uint64
+		Value cluster.Value
+		Err   string
+		Halt  error // this member can never read it
+	}
+	// Shown answers Show.
+	Shown struct {
+		member.Now
+		View    uint64
+		Outcome outbox.Outcome
+		Newest  uint64 // of a refusal: the newest view that a list shows
+		Err     string
+	}
+)
+
+type (
+	// Fetch reads documents, in one request or several. Each is at least as new as the call.
+	Fetch struct {
+		member.Call
+		ID   uint64
+		Keys []string
+	}
+	// Survey reads documents, and all partitions and jobs that a list shows. A partition that binds others by what it
+	// has said is read by its key, and a share counts as it is listed where the last survey has read it so.
+	Survey struct {
+		member.Call
+		Keys  []string
+		known *facts   // what that survey has read; nil for none in this term
+		wrote []string // partitions that were written since, sorted
+		moves []string // partitions whose next state is awaited, sorted: a list may show it late
+	}
+	// Write puts a document over the version in it, or deletes that version.
+	Write struct {
+		member.Call
+		ID     uint64
+		Doc    store.Doc
+		Delete bool
+	}
+	// ReadView reads a view.
+	ReadView struct {
+		member.Call
+		View uint64
+	}
+	// Show writes a view and removes the one before the last.
+	Show struct {
+		member.Call
+		View  uint64
+		Value cluster.Value
+	}
+)

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
@@ -11,10 +12,10 @@ import (
 )
 
 // Drop implements member.Dropper: it gives up what was of a session that has ended. What it has claimed may be claimed
-// by others now.
+// by others now. Requests of others go on.
 func (s *step) Drop() {
 	s.held, s.ended, s.lead = nil, nil, lead{}
-	s.dropTries()
+	s.tries = slices.DeleteFunc(slices.Clone(s.tries), func(t try) bool { return t.request == 0 })
 	s.Revoke(s.value.Index(), 0)
 }
 
@@ -50,17 +51,8 @@ func (s *step) nameRead(ev Fetched) {
 		s.complain(err)
 		return
 	}
-	was := cluster.Member{}
-	s.name.replaces = 0
-	for _, m := range f.members {
-		if m.ID == s.Member && m.State != cluster.MemberHeld {
-			was = m
-		}
-		if m.ID == s.Member {
-			s.name.replaces = m.Incarnation
-		}
-	}
-	if was.ID == "" {
+	was := f.member(s.Member)
+	if s.name.replaces = was.Incarnation; was.ID == "" || was.State == cluster.MemberHeld {
 		s.name.clear = true
 		return
 	}
@@ -151,14 +143,11 @@ func (s *step) joinTried(t try) {
 		}
 		return
 	}
-	n, _ := read[nodesDoc](t.put)
-	members, _ := n.members()
-	for _, m := range members {
-		if m.ID == s.Member {
-			s.Inc = m.Incarnation
-		}
+	f := learn([]store.Doc{t.put})
+	if m := f.member(s.Member); m.ID != "" {
+		s.Inc = m.Incarnation
 	}
-	s.look.index, s.look.members = n.Index, members
+	s.look.index, s.look.members = f.nodes.Index, f.members
 }
 
 // settle ends the member when the Node List is without it. What it had claimed is free then.
@@ -166,11 +155,11 @@ func (s *step) settle() {
 	if s.Is != member.PhaseLeaving || !s.Idle() {
 		return
 	}
-	if s.Inc == 0 && !s.trying("") {
+	switch {
+	case s.trying(""):
+	case s.Inc == 0:
 		s.Gone()
-		return
-	}
-	if !s.trying("") {
+	default:
 		s.try(cluster.LeaveCluster{Member: s.Member, Incarnation: s.Inc, Reason: s.Stop})
 		s.advanceTries()
 	}

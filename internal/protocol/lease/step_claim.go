@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,29 +77,24 @@ func (s *step) place(n int) int {
 	return max(0, at) * n / max(1, len(s.look.members))
 }
 
-// room tells whether we have a worker for one more. Claims that are on their way count.
+// room tells whether we have a worker for one more. Claims that are on their way count; what Rota runs for itself does
+// not.
 func (s *step) room() bool {
 	if s.Join.Capacity == 0 {
 		return true
 	}
 	var n int64
 	for _, h := range s.held {
-		n += takesRoom(h.id)
+		if !h.id.Reserved() {
+			n++
+		}
 	}
 	for _, t := range s.tries {
-		if c, ok := t.command.(cluster.Claim); ok {
-			n += takesRoom(c.Partition)
+		if c, ok := t.command.(cluster.Claim); ok && !c.Partition.Reserved() {
+			n++
 		}
 	}
 	return n < s.Join.Capacity
-}
-
-// takesRoom is 0 for what Rota runs for itself, 1 for all else.
-func takesRoom(id cluster.PartitionID) int64 {
-	if id.Reserved() {
-		return 0
-	}
-	return 1
 }
 
 // inSlot tells whether one of our slots is taken, or being claimed.
@@ -143,12 +139,10 @@ func (s *step) holdDoc(d store.Doc, j cluster.Job) {
 
 func (s *step) hold(h held) {
 	i, ok := findHeld(s.held, h.id)
-	s.held = slices.Clone(s.held)
-	if ok {
-		s.held[i] = h
-		return
+	if s.held = slices.Clone(s.held); !ok {
+		s.held = slices.Insert(s.held, i, held{})
 	}
-	s.held = slices.Insert(s.held, i, h)
+	s.held[i] = h
 }
 
 // ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any
@@ -178,9 +172,7 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	}
 	s.held = slices.Clone(s.held)
 	h := &s.held[i]
-	if h.missing == 0 {
-		h.missing = s.At
-	}
+	h.missing = cmp.Or(h.missing, s.At)
 	if h.next = s.At.Add(s.Poll); s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {
 		s.held = slices.Delete(s.held, i, i+1)
 	}
@@ -209,14 +201,7 @@ func (s *step) ownChanged(d store.Doc) {
 	s.held[i].version, s.held[i].partition, s.held[i].missing = d.Version, p.partition, 0
 }
 
-// assign derives what the supervisor should run, when that or our lease has changed.
-func (s *step) assign() {
-	if s.Is != member.PhaseMember {
-		return
-	}
-	s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing))
-}
-
+// grants are what the supervisor should run.
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, len(s.held))
 	for _, h := range s.held {
@@ -238,19 +223,15 @@ func (s *step) tell() {
 	}
 	reports := duty.Reports(s.Reports)
 	for _, h := range s.held {
-		if c := s.word(&h.partition, reports.Of(h.id)); c != nil && s.At >= h.next && !s.trying(h.id) &&
-			len(s.tries) < maxTries {
+		p := &h.partition
+		c := duty.Word(dutyOf(p), reports.Of(h.id))
+		if s.hasEnded(*p) {
+			c = cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
+		}
+		if c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
 			s.try(c)
 		}
 	}
-}
-
-// word is what there is to say of a partition that we hold.
-func (s *step) word(p *cluster.Partition, r *protocol.Report) cluster.Command {
-	if s.hasEnded(*p) {
-		return cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
-	}
-	return duty.Word(dutyOf(p), r)
 }
 
 // noteEnded notes what is done for good. The supervisor forgets it with the grant, and a copy of the store that was cut

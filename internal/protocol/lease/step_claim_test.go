@@ -16,8 +16,7 @@ import (
 func holder(t *testing.T, p *paper) *step {
 	t.Helper()
 	inc := p.join("m/n-0")
-	p.submit("pool", cluster.TaskSpec{Name: "t", Spread: cluster.SpreadPool, Min: 1, Max: 1})
-	p.pass()
+	p.offer("pool", cluster.TaskSpec{Name: "t", Spread: cluster.SpreadPool, Min: 1, Max: 1})
 	f := learn(p.all())
 	if len(f.partitions) != 1 {
 		t.Fatalf("%d partitions, want one slot", len(f.partitions))

@@ -215,11 +215,11 @@ func unfenced(c cluster.Command, f *facts, w writer) (verdict, bool) {
 	case cluster.ConfirmMember:
 		return refused("a session that has ended is not confirmed: the member joins again"), false
 	}
-	i := slices.IndexFunc(f.members, func(m cluster.Member) bool { return m.ID == id })
-	if i < 0 || f.members[i].State == cluster.MemberHeld || session(f.members[i]) == w.session {
+	m := f.member(id)
+	if m.ID == "" || m.State == cluster.MemberHeld || session(m) == w.session {
 		return verdict{}, true
 	}
-	key := f.members[i].Heartbeat
+	key := m.Heartbeat
 	d, ok := f.doc(key)
 	if !ok {
 		return verdict{more: []string{keyNodes, key}}, false
@@ -248,7 +248,7 @@ func decidePartition(c cluster.Command, id cluster.PartitionID, f *facts, w writ
 		if at++; !f.current(fact) {
 			return refused("it belongs to a former submission of its job")
 		}
-		if !f.holds(w.session, claim) {
+		if m := f.member(claim.Member); m.ID == "" || session(m) != w.session {
 			return refused("who claims is another session of the member")
 		}
 		if fact.doc.Holder == w.session && fact.doc.State == outstanding { // by a write of which its maker did not hear: it counts when it was made once more
@@ -273,11 +273,6 @@ func decidePartition(c cluster.Command, id cluster.PartitionID, f *facts, w writ
 		doc.Said = append(slices.Clip(doc.Said), saidDoc{Index: w.index, Command: cluster.EncodeCommand(c)})
 	}
 	return verdict{result: result, put: f.over(key, doc)}
-}
-
-// holds tells whether a claim is of the session that makes it.
-func (f *facts) holds(by string, c cluster.Claim) bool {
-	return slices.ContainsFunc(f.members, func(m cluster.Member) bool { return m.ID == c.Member && session(m) == by })
 }
 
 // next is the document of a partition as a value has it, written over the present one.

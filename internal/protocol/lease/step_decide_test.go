@@ -171,6 +171,13 @@ func (p *paper) submit(id cluster.JobID, task cluster.TaskSpec) {
 	p.must(cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}, "")
 }
 
+// offer submits a job, and lets a leader offer its partitions.
+func (p *paper) offer(id cluster.JobID, task cluster.TaskSpec) {
+	p.t.Helper()
+	p.submit(id, task)
+	p.pass()
+}
+
 // claim claims a partition as it is now.
 func (p *paper) claim(id cluster.PartitionID, session string, inc cluster.Incarnation) cluster.Token {
 	p.t.Helper()
@@ -188,8 +195,7 @@ func TestOnlyTheFencedAreTakenOver(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	a, b := p.join("a/1"), p.join("b/1")
-	p.submit("x", cluster.TaskSpec{})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{})
 	token := p.claim("x", "a/1", a)
 	p.refuses(cluster.LeaveCluster{Member: "a", Incarnation: a}, "b/1", "not been fenced")
 	p.refuses(cluster.PrepareJoin{Member: "a", Heartbeat: "node/a/2", Replaces: a}, "a/2", "not been fenced")
@@ -208,8 +214,7 @@ func TestFormerHolderChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	a, b := p.join("a/1"), p.join("b/1")
-	p.submit("x", cluster.TaskSpec{})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{})
 	token := p.claim("x", "a/1", a)
 	p.fence("a/1")
 	p.must(cluster.LeaveCluster{Member: "a", Incarnation: a}, "b/1")
@@ -217,8 +222,7 @@ func TestFormerHolderChangesNothing(t *testing.T) {
 	p.refuses(cluster.FinishPartition{Partition: "x", Token: token}, "a/1", "token")
 	p.refuses(cluster.FinishPartition{Partition: "x", Token: token, Outcome: cluster.OutcomeFailed}, "a/1", "token")
 	p.refuses(cluster.Stopped{Partition: "x", Token: token}, "a/1", "not being released")
-	p.submit("y", cluster.TaskSpec{})
-	p.pass()
+	p.offer("y", cluster.TaskSpec{})
 	f, _ := learn(p.all()).of(partitionKey("y"))
 	p.refuses(cluster.Claim{Partition: "y", Token: f.doc.Token, Member: "a", Incarnation: a}, "a/1", "another session")
 }
@@ -229,8 +233,7 @@ func TestClaimThatLandsLate(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	a, b := p.join("a/1"), p.join("b/1")
-	p.submit("x", cluster.TaskSpec{})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{})
 	late := p.verdict(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1")
 	if late.put.Key == "" {
 		t.Fatalf("refused: %+v", late)
@@ -292,8 +295,7 @@ func TestTokenSurvivesAbsence(t *testing.T) {
 	p := newPaper(t)
 	p.join("a/1")
 	b := p.join("b/1")
-	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadEvery})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{Spread: cluster.SpreadEvery})
 	token := p.claim("x#b", "b/1", b)
 	p.fence("b/1")
 	p.must(cluster.LeaveCluster{Member: "b", Incarnation: b}, "a/1")
@@ -314,8 +316,7 @@ func TestSplitIsCarriedOutOnce(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	a := p.join("a/1")
-	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}})
 	token := p.claim("x#p", "a/1", a)
 	p.must(cluster.SplitPartition{Partition: "x#p", Token: token,
 		Children: []cluster.Child{{Key: "l", Parents: []string{"p"}}, {Key: "r", Parents: []string{"p"}}}}, "a/1")
@@ -338,8 +339,7 @@ func TestWindow(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	a := p.join("a/1")
-	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
 	token := p.claim("x#list", "a/1", a)
 	step := func(n int64, done []string, items ...string) {
 		t.Helper()
@@ -376,8 +376,7 @@ func TestSlots(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	a := p.join("a/1")
-	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPool, Repartition: true})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{Spread: cluster.SpreadPool, Repartition: true})
 	one, two := p.claim("x#a:1", "a/1", a), p.claim("x#a:2", "a/1", a)
 	b := p.join("b/1")
 	if board := p.pass(); len(board.Free) != 0 || len(board.Stop) != 2 {
@@ -406,8 +405,7 @@ func TestColdRestart(t *testing.T) {
 	p := newPaper(t)
 	a, b := p.join("a/1"), p.join("b/1")
 	p.must(cluster.Configure{Retention: 7}, "")
-	p.submit("x", cluster.TaskSpec{})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{})
 	token := p.claim("x", "b/1", b)
 	p.fence("a/1")
 	p.fence("b/1")
@@ -430,8 +428,7 @@ func TestDamagedDocuments(t *testing.T) {
 		p := newPaper(t)
 		a := p.join("a/1")
 		p.put(store.Doc{Key: partitionKey("x"), Value: []byte(text)})
-		p.submit("x", cluster.TaskSpec{})
-		p.pass()
+		p.offer("x", cluster.TaskSpec{})
 		if got := string(p.docs[partitionKey("x")].Value); got != text {
 			t.Errorf("%q became %q", text, got)
 		}

@@ -229,6 +229,14 @@ func (f *facts) problem(keys ...string) error {
 	return nil
 }
 
+// member is one of the Node List; the zero value if it is not in it.
+func (f *facts) member(id cluster.MemberID) cluster.Member {
+	if i := slices.IndexFunc(f.members, func(m cluster.Member) bool { return m.ID == id }); i >= 0 {
+		return f.members[i]
+	}
+	return cluster.Member{}
+}
+
 // live tells whether a session is in the Node List.
 func (f *facts) live(session string) bool {
 	return slices.ContainsFunc(f.nodes.Nodes, func(n nodeEntry) bool { return n.Token == session })

@@ -120,16 +120,14 @@ func TestASurveyIsNotOneInstant(t *testing.T) {
 		"a job is submitted again": func(p *paper, a cluster.Incarnation) {
 			p.must(cluster.KillJob{Job: "x"}, "")
 			p.pass()
-			p.submit("x", cluster.TaskSpec{})
-			p.pass()
+			p.offer("x", cluster.TaskSpec{})
 			p.claim("x", "a/1", a)
 		},
 	} {
 		for at := range 6 {
 			p := newPaper(t)
 			a := p.join("a/1")
-			p.submit("x", cluster.TaskSpec{})
-			p.pass()
+			p.offer("x", cluster.TaskSpec{})
 			store := struct{ store.Docs }{&gaps{lagging: lagging{paper: p}, left: at,
 				happens: func() { happens(p, a) }}}
 			docs, _, err := surveyAll(context.Background(), store,
@@ -172,8 +170,7 @@ func TestAnIndexTakenLongBefore(t *testing.T) {
 		if first.index == 0 || !p.put(first.put) {
 			t.Fatal("it takes no index: the story is another one")
 		}
-		p.submit("x", cluster.TaskSpec{})
-		p.pass()
+		p.offer("x", cluster.TaskSpec{})
 		token, submitted := p.claim("x", "a/1", a), p.submitted("x")
 		p.must(cluster.FinishPartition{Partition: "x", Token: token}, "a/1")
 		for _, id := range []cluster.JobID{"y", "z"}[:map[bool]int{true: 2}[forgotten]] {

@@ -155,21 +155,16 @@ func (s *step) pass(f *facts, late []cluster.MemberID, old []cluster.JobID) {
 	s.lead.known = p.keys()
 	s.lead.writes = append(slices.Clip(s.lead.writes), p.writes()...)
 	s.lead.ahead = s.lead.ahead || slices.ContainsFunc(s.lead.writes, func(w leadWrite) bool { return w.window != "" })
-	s.lead.wrote = partitionsOf(s.lead.writes)
+	s.lead.wrote = nil
+	for _, w := range s.lead.writes {
+		if strings.HasPrefix(w.doc.Key, partitionPrefix) {
+			s.lead.wrote = append(s.lead.wrote, w.doc.Key)
+		}
+	}
+	slices.Sort(s.lead.wrote)
 	s.value = p.after
 	s.publish(f, p)
 	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy && old == nil && p.making == nil
-}
-
-// partitionsOf are the keys of the partitions that are written, sorted.
-func partitionsOf(writes []leadWrite) (keys []string) {
-	for _, w := range writes {
-		if strings.HasPrefix(w.doc.Key, partitionPrefix) {
-			keys = append(keys, w.doc.Key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // judge fences sessions that are silent, and takes members out whose session is fenced or gone. Only then are their
@@ -283,11 +278,10 @@ func (s *step) shown(ev Shown) {
 	s.Wrote(ev.Err, ev.Err == "")
 	s.lead.show.busy = false
 	s.lead.view = max(s.lead.view, ev.Newest)
-	if ev.Outcome != outbox.Done {
+	switch {
+	case ev.Outcome != outbox.Done:
 		s.lead.seen = nil
-		return
-	}
-	if ev.View == s.lead.view {
+	case ev.View == s.lead.view:
 		s.lead.next = s.At // the board has yet to tell
 	}
 }

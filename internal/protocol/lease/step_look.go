@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -161,11 +162,7 @@ func (s *step) seeBoard(b boardDoc) {
 	s.look.board = b
 	since := make([]freeSince, 0, len(b.Free))
 	for _, e := range b.Free {
-		at := s.look.freeSince(e)
-		if at == 0 {
-			at = s.At
-		}
-		since = append(since, freeSince{e.Partition, e.Token, at})
+		since = append(since, freeSince{e.Partition, e.Token, cmp.Or(s.look.freeSince(e), s.At)})
 	}
 	s.look.since = since
 }
@@ -179,13 +176,12 @@ func (s *step) elect(docs []store.Doc) {
 	}
 	e := s.look.election
 	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == e.Holder.Key })
+	free := s.deputy() && s.late(e.Holder)
 	if i >= 0 && e.Seen.Version != "" {
-		if n, err := read[nodeDoc](docs[i]); err == nil && (docs[i].Version == "" || n.State == heartbeat.Fenced) {
-			s.takeLock()
-			return
-		}
+		n, err := read[nodeDoc](docs[i])
+		free = free || err == nil && (docs[i].Version == "" || n.State == heartbeat.Fenced)
 	}
-	if s.deputy() && s.late(e.Holder) {
+	if free {
 		s.takeLock()
 		return
 	}

@@ -258,8 +258,7 @@ func (p *pass) dropped(x *partitionFact) []leadWrite {
 	if x.partition.Dropped || x.doc.Holder == "" || !p.f.live(x.doc.Holder) {
 		return nil
 	}
-	doc := x.next(p.after, p.f, writer{write: p.name})
-	return []leadWrite{{doc: p.f.over(x.key, doc)}}
+	return []leadWrite{{doc: p.f.over(x.key, x.next(p.after, p.f, writer{write: p.name}))}}
 }
 
 // rest writes the documents of partitions that are not in the value any more, and notes what was carried out.
@@ -282,8 +281,7 @@ func (p *pass) rest(x *partitionFact) []leadWrite {
 	if x.doc.State == gone {
 		return nil // it keeps the token for as long as its job lives
 	}
-	doc := x.next(p.after, p.f, writer{write: p.name})
-	return []leadWrite{{doc: p.f.over(x.key, doc)}}
+	return []leadWrite{{doc: p.f.over(x.key, x.next(p.after, p.f, writer{write: p.name}))}}
 }
 
 // carriedOut forgets commands whose consequences are in the documents, and notes that a partition has seen the present

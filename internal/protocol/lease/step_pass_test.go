@@ -15,8 +15,7 @@ import (
 func (p *paper) lister() (a cluster.Incarnation, advance func(step int64, done []string, items ...string)) {
 	p.t.Helper()
 	a = p.join("a/1")
-	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
 	token := p.claim("x#list", "a/1", a)
 	return a, func(step int64, done []string, items ...string) {
 		p.t.Helper()
@@ -116,8 +115,7 @@ func TestAJobComesBackWhileItRuns(t *testing.T) {
 	for _, seen := range []bool{false, true} { // by the leader, between the two
 		p := newPaper(t)
 		a, b := p.join("a/1"), p.join("b/1")
-		p.submit("x", cluster.TaskSpec{})
-		p.pass()
+		p.offer("x", cluster.TaskSpec{})
 		token := p.claim("x", "a/1", a)
 		p.must(cluster.KillJob{Job: "x"}, "")
 		if seen {
@@ -145,8 +143,7 @@ func TestAChildComesBackWhileItRuns(t *testing.T) {
 	a := p.join("a/1")
 	task := cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}}
 	split := func() cluster.Token {
-		p.submit("x", task)
-		p.pass()
+		p.offer("x", task)
 		token := p.claim("x#p", "a/1", a)
 		p.must(cluster.SplitPartition{Partition: "x#p", Token: token,
 			Children: []cluster.Child{{Key: "m", Parents: []string{"p"}}}}, "a/1")
@@ -174,15 +171,13 @@ func TestTokensOfManyClaims(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	p.join("a/1")
-	p.submit("x", cluster.TaskSpec{})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{})
 	x, _ := learn(p.all()).of(partitionKey("x"))
 	x.doc.Token, x.partition.Token = firstToken(1000), firstToken(1000)
 	x.doc.Task = x.partition.Encode()
 	p.put(written(x.key, p.docs[x.key].Version, x.doc))
 	p.must(cluster.KillJob{Job: "x"}, "")
-	p.submit("x", cluster.TaskSpec{})
-	p.pass()
+	p.offer("x", cluster.TaskSpec{})
 	if x, _ := learn(p.all()).of(partitionKey("x")); x.doc.Token < firstToken(1000) {
 		t.Errorf("token %d after %d", x.doc.Token, firstToken(1000))
 	}

@@ -1,12 +1,15 @@
 package member
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // Lapse is what a member does when its lease has run out. That is judged before an event is taken: an answer that comes
@@ -71,17 +74,16 @@ func (c *Core) Renewed(ev Renewed) bool {
 	if ev.Outcome != outbox.Refused && (done || !c.Contact.Deaf) {
 		c.Pace = c.Pace.Answered(ev.TTL, took, done, c.At, c.Timing)
 	}
-	switch ev.Outcome {
-	case outbox.Done:
+	if done {
 		c.Extend(ev.Sent, ev.TTL)
-	case outbox.Refused:
-		c.Own.Next = c.At.Add(c.Poll)
-		c.Own.Over = c.Is == PhaseLeaving // it begins no other life
-		return c.Lost("its session has ended")
-	default: // not acknowledged: for us it was not renewed
-		c.Own.Next = c.At.Add(c.Poll)
+		return false
 	}
-	return false
+	c.Own.Next = c.At.Add(c.Poll) // not acknowledged: for us it was not renewed
+	if ev.Outcome != outbox.Refused {
+		return false
+	}
+	c.Own.Over = c.Is == PhaseLeaving // it begins no other life
+	return c.Lost("its session has ended")
 }
 
 // Extend takes in the acknowledgement of a renewal, which was sent at an instant.
@@ -95,15 +97,11 @@ func (c *Core) Extend(sent protocol.Instant, ttl time.Duration) {
 // Lapsed reports whether the last acknowledged renewal is too old.
 func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing) }
 
-// CheckLease ends the life of a member whose lease has run out. It reports whether it has.
+// CheckLease ends the life of a member whose lease has run out. It reports whether it has. Who would go on begins again
+// where a longer TTL is to be stated: a session may allow none, and renewals may take longer then.
 func (c *Core) CheckLease() bool {
-	return c.Lapsed() && c.endsByTime() && c.Lost("its lease has lapsed")
-}
-
-// endsByTime reports whether a lease that has run out ends the life. Who would go on begins again where a longer TTL is
-// to be stated: a session may allow none, and renewals may take longer then.
-func (c *Core) endsByTime() bool {
-	return c.lapse == Confirm || c.lapse == RenewLate && (c.Is == PhaseLeaving || c.Pace.TTL(c.Timing) > c.Own.TTL)
+	ends := c.lapse == Confirm || c.lapse == RenewLate && (c.Is == PhaseLeaving || c.Pace.TTL(c.Timing) > c.Own.TTL)
+	return ends && c.Lapsed() && c.Lost("its lease has lapsed")
 }
 
 // Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false
@@ -150,8 +148,8 @@ func (c *Core) fall(reason string) bool {
 // the next one will, if that is longer.
 func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing)) }
 
-// Silence is how long the owner of a heartbeat must be silent.
-func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing.SilenceOf(o) }
+// Silence is how long the owner of a heartbeat must be silent: by its own TTL if it states one.
+func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing.Of(o.TTL).Silence() }
 
 // Dead reports whether the owner of a heartbeat may be counted out.
 func (c *Core) Dead(o heartbeat.Observation) bool {
@@ -163,4 +161,56 @@ func (c *Core) Dead(o heartbeat.Observation) bool {
 // try again, which they do at each poll.
 func (c *Core) blind() bool {
 	return c.lapse == RenewLate && (c.Lapsed() || c.Own.Back != 0 && c.At < c.Own.Back.Add(4*c.Poll))
+}
+
+// Heartbeat is one of a list.
+type Heartbeat struct {
+	Key     string
+	Version store.Version
+	TTL     time.Duration // as stated by its owner
+}
+
+// Listed takes in a list of heartbeats, and which members of a value it lacks. Rare: lists are, so that it counts when
+// they were made.
+func (c *Core) Listed(all heartbeat.Observations, list []Heartbeat, v cluster.Value, rare bool) heartbeat.Observations {
+	next, there := make(heartbeat.Observations, 0, len(list)), make(map[string]bool, len(list))
+	for _, h := range list {
+		there[h.Key] = true
+		o := all.Of(h.Key).InList(h.Version, h.TTL, c.At)
+		if rare {
+			o.Seen = c.At
+		}
+		next = append(next, o)
+	}
+	for m := range v.Members() {
+		if !there[m.Heartbeat] && m.State != cluster.MemberHeld {
+			next = append(next, all.Of(m.Heartbeat).NotInList())
+		}
+	}
+	slices.SortFunc(next, func(a, b heartbeat.Observation) int { return strings.Compare(a.Key, b.Key) })
+	return next
+}
+
+// Strays are heartbeats that belong to nobody: left by processes that died before they joined, or after they were
+// removed.
+func (c *Core) Strays(all heartbeat.Observations, v cluster.Value) (out []heartbeat.Observation) {
+	owned := make(map[string]bool, len(all))
+	for m := range v.Members() {
+		owned[m.Heartbeat] = true
+	}
+	for _, o := range all {
+		if !owned[o.Key] && o.Key != c.Own.Key && o.Version != "" && c.At.Sub(o.Since) >= 4*c.Silence(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Reason is why the owner of a heartbeat is counted out.
+func (c *Core) Reason(o heartbeat.Observation) string {
+	found := "its heartbeat was not renewed"
+	if o.Gone() {
+		found = "its heartbeat is gone"
+	}
+	return o.Reason(found, c.Silence(o))
 }

@@ -69,11 +69,11 @@ func (w *world) append() {
 	case 1:
 		w.late = append(w.late, e)
 		w.box.Busy = false
-		w.box = w.box.Unknown()
+		w.box, _ = w.box.Failed(outbox.Unknown, "", 0)
 	case 2:
 		w.store(e)
 		w.box.Busy = false
-		w.box = w.box.Unknown() // and done
+		w.box, _ = w.box.Failed(outbox.Unknown, "", 0) // and done
 	case 3:
 		if w.box.Busy = false; !w.box.Pending.Maybe { // a store does not refuse what it may have stored
 			w.take(w.box.TooLarge("too large"))

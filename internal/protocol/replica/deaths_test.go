@@ -197,12 +197,7 @@ func TestARoutineLookGoesWithTheLog(t *testing.T) {
 // tasks.
 func TestSnapshotsByTheCostOfReplay(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.read()
-	b.renew()
-	b.written()
-	b.read()
-	b.phase(member.PhaseMember)
+	b := joinedBench(t)
 	keys := make([]string, 25_000)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("%05d", i)

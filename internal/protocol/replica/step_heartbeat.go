@@ -81,19 +81,15 @@ func (s *step) heartbeatSeen(ev HeartbeatSeen) {
 		return
 	}
 	if ev.Key == s.claim.Key && s.Is == member.PhaseNaming {
-		s.claimSeen(ev)
+		was := s.claim
+		s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.At)
+		if was.Known && !was.Gone() && ev.Version != "" && ev.Version != was.Version {
+			s.Halt(s.Log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
+		}
 	}
 	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(ev.Key).Read(ev.Version, ev.TTL, s.checkSent, s.At))
 	if ev.Key == s.watching {
 		s.check.next = min(s.check.next, s.nextLook())
-	}
-}
-
-func (s *step) claimSeen(ev HeartbeatSeen) {
-	was := s.claim
-	s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.At)
-	if was.Known && !was.Gone() && ev.Version != "" && ev.Version != was.Version {
-		s.Halt(s.Log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
@@ -161,21 +157,14 @@ func (s *step) nextSuspect() string {
 func (s *step) other(heartbeat string) (cluster.Member, bool) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(heartbeat, protocol.HeartbeatPrefix), "/")
 	m, ok := s.Log.Value.Member(cluster.MemberID(id))
-	if !ok || m.Heartbeat != heartbeat {
-		m, ok = s.strange(heartbeat)
-	}
-	return m, ok && m.State != cluster.MemberHeld && m.ID != s.Member
-}
-
-// strange finds the member whose heartbeat has a key that members do not choose: its entry was not written by a member.
-// It is watched like every other.
-func (s *step) strange(heartbeat string) (cluster.Member, bool) {
-	for m := range s.Log.Value.Members() {
-		if m.Heartbeat == heartbeat {
-			return m, true
+	if !ok || m.Heartbeat != heartbeat { // members do not choose such a key: no member has written the entry of its owner
+		for m = range s.Log.Value.Members() {
+			if ok = m.Heartbeat == heartbeat; ok {
+				break
+			}
 		}
 	}
-	return cluster.Member{}, false
+	return m, ok && m.State != cluster.MemberHeld && m.ID != s.Member
 }
 
 // deaths are the commands that report members whose heartbeat is gone or silent. The predecessor in the ring reports at

@@ -68,9 +68,14 @@ func (c *LogCaller) Call(ctx context.Context, e member.Effect) member.Event {
 	case member.ReadSnapshot:
 		return c.readSnapshot(ctx)
 	case member.CheckLog:
-		return c.checkLog(ctx, e.At)
+		has, err := chainAt(ctx, c.Log, e.At)
+		return c.OrClosed(err, member.LogChecked{Now: c.Now(), Asked: e.At, Has: has, Err: Text(err)})
 	case member.Append:
-		return c.append(ctx, e)
+		e.Entry.AtMS = c.Wall().UnixMilli()
+		data := e.Entry.Encode()
+		index, err := c.Log.Append(ctx, data)
+		return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err),
+			Index: cluster.Index(index), Data: data, Err: Text(err)}
 	case member.SaveSnapshot:
 		c.saveSnapshot(ctx, e)
 		return member.SnapshotSaved{Now: c.Now()}
@@ -102,14 +107,6 @@ func (c *BeatCaller) OrClosed(err error, ev member.Event) member.Event {
 	return ev
 }
 
-func (c *LogCaller) append(ctx context.Context, e member.Append) member.Event {
-	e.Entry.AtMS = c.Wall().UnixMilli()
-	data := e.Entry.Encode()
-	index, err := c.Log.Append(ctx, data)
-	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index),
-		Data: data, Err: Text(err)}
-}
-
 func (c *LogCaller) readSnapshot(ctx context.Context) member.Event {
 	rec, err := c.Log.Snapshot(ctx)
 	if errors.Is(err, store.ErrNotFound) {
@@ -135,11 +132,6 @@ func (c *LogCaller) saveSnapshot(ctx context.Context, e member.SaveSnapshot) {
 	if err := c.Log.Trim(ctx, uint64(e.TrimTo)); err != nil {
 		log.Warn("trim the log", "to", uint64(e.TrimTo), "err", err)
 	}
-}
-
-func (c *LogCaller) checkLog(ctx context.Context, at cluster.Index) member.Event {
-	has, err := chainAt(ctx, c.Log, at)
-	return c.OrClosed(err, member.LogChecked{Now: c.Now(), Asked: at, Has: has, Err: Text(err)})
 }
 
 // chainAt hashes what the store has, from its snapshot up to an index.

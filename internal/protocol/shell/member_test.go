@@ -145,6 +145,13 @@ func start(t *testing.T, s protocol.Store, c protocol.Config, react func(member.
 	return r
 }
 
+// left lets the member leave.
+func (r *rig) left(t *testing.T) {
+	t.Helper()
+	r.leave()
+	must.Succeed(t, <-r.ended)
+}
+
 // next is the next event of a kind.
 func next[E member.Event](t *testing.T, r *rig) E {
 	t.Helper()
@@ -223,10 +230,7 @@ func TestACallIsLimited(t *testing.T) {
 		if e := next[looked](t, r); !errors.Is(e.Err, context.DeadlineExceeded) {
 			t.Errorf("the call ended with %v", e.Err)
 		}
-		r.leave()
-		if err := <-r.ended; err != nil {
-			t.Error(err)
-		}
+		r.left(t)
 	})
 }
 
@@ -331,10 +335,7 @@ func TestAssignments(t *testing.T) {
 		if e := next[member.Reported](t, r); e.Version != 3 || len(e.Reports) != 1 {
 			t.Errorf("reported %+v", e)
 		}
-		r.leave()
-		if err := <-r.ended; err != nil {
-			t.Error(err)
-		}
+		r.left(t)
 	})
 }
 
@@ -394,10 +395,7 @@ func TestWatches(t *testing.T) {
 		if got := hints(); !slices.Equal(got, []string{"b/"}) {
 			t.Errorf("hints at %q after the watch of a/ has ended", got)
 		}
-		r.leave()
-		if err := <-r.ended; err != nil {
-			t.Error(err)
-		}
+		r.left(t)
 	})
 }
 
@@ -416,10 +414,7 @@ func TestRefusedWatches(t *testing.T) {
 		if second := next[member.Hinted](t, r); first.Prefix != "a/" || second.Now.Sub(first.Now) != time.Second {
 			t.Errorf("hints %+v and %+v", first, second)
 		}
-		r.leave()
-		if err := <-r.ended; err != nil {
-			t.Error(err)
-		}
+		r.left(t)
 	})
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // Run implements protocol.Member: it takes part until ctx ends, then leaves gracefully, within Config.LeaveTimeout.
@@ -35,8 +37,9 @@ type loop[S State] struct {
 	ctx     context.Context // of store calls
 	wg      sync.WaitGroup
 	wake    *time.Timer
-	watches watches
-	bad     map[string]string // documents that were refused, and why
+	watched []string                      // prefixes; "" is the log
+	watches map[string]context.CancelFunc // that are open, by prefix
+	bad     map[string]string             // documents that were refused, and why
 	lostAt  time.Time
 	ttlMS   int64 // that was last told; 0: the usual one
 	err     error
@@ -57,7 +60,11 @@ func (l *loop[S]) run(ctx context.Context) error {
 			ev = member.Woken{Now: l.c.Clock()}
 		case <-stopping:
 			stopping, deadline = nil, time.After(l.c.LeaveTimeout)
-			ev = member.Stop{Now: l.c.Clock(), Reason: reasonOf(context.Cause(ctx))}
+			reason := member.Gracefully
+			if _, ok := errors.AsType[*protocol.EvictedError](context.Cause(ctx)); ok {
+				reason = member.Evicted
+			}
+			ev = member.Stop{Now: l.c.Clock(), Reason: reason}
 		case <-deadline:
 			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat",
 				l.c.LeaveTimeout)
@@ -75,14 +82,6 @@ func (l *loop[S]) run(ctx context.Context) error {
 	return l.err
 }
 
-// reasonOf is why a member leaves whose ctx has ended for this cause.
-func reasonOf(cause error) string {
-	if _, ok := errors.AsType[*protocol.EvictedError](cause); ok {
-		return member.Evicted
-	}
-	return member.Gracefully
-}
-
 func (l *loop[S]) do(e member.Effect) {
 	switch e := e.(type) {
 	case member.WakeAt:
@@ -90,13 +89,29 @@ func (l *loop[S]) do(e member.Effect) {
 	case member.Assign:
 		l.assign(e.Assignment)
 	case member.Reply:
-		l.reply(e)
+		if reply, ok := l.waiting.LoadAndDelete(e.ID); ok {
+			reply.(chan member.Reply) <- e
+		}
 	case member.Left:
 		l.done = true
 	case member.Halt:
 		l.done, l.err = true, e.Err
-	case member.Applying, member.Joining, member.Removing, member.Refusing, member.StoreChanged:
-		l.tell(e)
+	case member.Applying:
+		l.applied(e)
+	case member.Joining:
+		l.c.Logger.Info("joined", "incarnation", uint64(e.Incarnation))
+		if l.c.Events.Joined != nil {
+			l.c.Events.Joined(e.Incarnation)
+		}
+	case member.Removing:
+		l.c.Logger.Info("removed from the cluster; joining again", "reason", e.Reason)
+		if l.c.Events.Removed != nil {
+			l.c.Events.Removed(e.Reason)
+		}
+	case member.Refusing:
+		l.refused(e)
+	case member.StoreChanged:
+		l.storeChanged(e.Err)
 	default:
 		l.call(e)
 	}
@@ -120,38 +135,6 @@ func (l *loop[S]) assign(a protocol.Assignment) {
 	default:
 	}
 	l.out <- a
-}
-
-func (l *loop[S]) reply(e member.Reply) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if ch, ok := l.waiting[e.ID]; ok {
-		ch <- e
-		delete(l.waiting, e.ID)
-	}
-}
-
-// tell passes on what listeners want to know.
-func (l *loop[S]) tell(e member.Effect) {
-	ev := l.c.Events
-	switch e := e.(type) {
-	case member.Applying:
-		l.applied(e)
-	case member.Joining:
-		l.c.Logger.Info("joined", "incarnation", uint64(e.Incarnation))
-		if ev.Joined != nil {
-			ev.Joined(e.Incarnation)
-		}
-	case member.Removing:
-		l.c.Logger.Info("removed from the cluster; joining again", "reason", e.Reason)
-		if ev.Removed != nil {
-			ev.Removed(e.Reason)
-		}
-	case member.Refusing:
-		l.refused(e)
-	case member.StoreChanged:
-		l.storeChanged(e.Err)
-	}
 }
 
 // applied reports what this member's own commands did, and that there is a newer value.
@@ -221,5 +204,76 @@ func (l *loop[S]) storeChanged(problem string) {
 	l.c.Logger.Info("the store answers again", "after", away)
 	if l.c.Events.StoreBack != nil {
 		l.c.Events.StoreBack(away)
+	}
+}
+
+// watch opens and ends watches until they are those that the state asks for.
+func (l *loop[S]) watch(s S) {
+	prefixes, log := l.m.Watched(s)
+	if log {
+		prefixes = append(slices.Clip(prefixes), "")
+	}
+	if slices.Equal(prefixes, l.watched) {
+		return
+	}
+	next := make(map[string]context.CancelFunc)
+	for _, prefix := range prefixes {
+		next[prefix] = l.keepWatch(prefix)
+	}
+	for prefix, cancel := range l.watches { // order-free: each is ended by itself
+		if next[prefix] == nil {
+			cancel()
+		}
+	}
+	l.watched, l.watches = slices.Clone(prefixes), next
+}
+
+// keepWatch watches a prefix, or the log for "", if it is not watched yet.
+func (l *loop[S]) keepWatch(prefix string) context.CancelFunc {
+	if cancel := l.watches[prefix]; cancel != nil {
+		return cancel
+	}
+	ctx, cancel := context.WithCancel(l.ctx)
+	hints, err := openWatch(ctx, l.c.Store, prefix)
+	switch {
+	case err != nil:
+		l.c.Logger.Warn("watch: polling instead", "prefix", prefix, "err", err)
+		l.wg.Go(func() { l.poll(ctx, prefix) })
+	case hints != nil:
+		l.wg.Go(func() {
+			for range hints {
+				if !l.post(member.Hinted{Now: l.c.Clock(), Prefix: prefix}) {
+					return
+				}
+			}
+		})
+	}
+	return cancel
+}
+
+// openWatch watches, where the store can; no channel where it cannot.
+func openWatch(ctx context.Context, s protocol.Store, prefix string) (<-chan struct{}, error) {
+	if w, ok := s.(store.LogWatcher); ok && prefix == "" {
+		return w.WatchLog(ctx)
+	}
+	if w, ok := s.(store.Watcher); ok && prefix != "" {
+		return w.Watch(ctx, prefix)
+	}
+	return nil, nil
+}
+
+// poll hints by the clock.
+func (l *loop[S]) poll(ctx context.Context, prefix string) {
+	tick := time.NewTicker(l.p.Poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !l.post(member.Hinted{Now: l.c.Clock(), Prefix: prefix}) {
+			return
+		}
 	}
 }

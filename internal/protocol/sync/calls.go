@@ -153,13 +153,11 @@ func (c *Caller) join(ctx context.Context, e JoinGroup) member.Event {
 
 // companion reads what a member said of itself. Somebody else may be in the group by mistake.
 func companion(g store.GroupMember) Companion {
-	m := Companion{ID: g.ID}
-	check := cluster.PrepareJoin{}
-	if json.Unmarshal(g.Data, &check) == nil {
-		check.Heartbeat, check.Replaces = heartbeatOf(g.ID), 0
+	var join cluster.PrepareJoin
+	if json.Unmarshal(g.Data, &join) == nil {
+		join.Heartbeat, join.Replaces = heartbeatOf(g.ID), 0
 	}
-	m.Join, m.Bad = check, reflect.ValueOf(check).IsZero() || cluster.CheckCommand(check) != nil
-	return m
+	return Companion{g.ID, join, reflect.ValueOf(join).IsZero() || cluster.CheckCommand(join) != nil}
 }
 
 // heartbeatOf is what the value calls a membership in the group.

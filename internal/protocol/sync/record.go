@@ -38,8 +38,8 @@ type base struct {
 type state struct {
 	TaskID         string `json:"taskID"`
 	StateTimestamp string `json:"stateTimestamp"`
-	Data           *data  `json:"data,omitempty"`
-	Share          *share `json:"share,omitempty"`
+	Data           data   `json:"data,omitzero"`
+	Share          share  `json:"share,omitzero"`
 }
 
 type data struct {
@@ -70,9 +70,7 @@ func EncodeRecord(e cluster.Entry, epoch string) ([]byte, error) {
 	s := state{TaskID: string(e.Writer), StateTimestamp: at}
 	for i, c := range e.Commands {
 		if c, ok := c.(cluster.Share); ok {
-			if s.Share == nil {
-				s.Share = &share{}
-			}
+
 			s.Share.Partitions = append(s.Share.Partitions,
 				shared{At: i, Partition: c.Partition, Token: c.Token, To: c.To})
 			continue
@@ -81,9 +79,7 @@ func EncodeRecord(e cluster.Entry, epoch string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.Data == nil {
-			s.Data = &data{}
-		}
+
 		s.Data.Commands = append(s.Data.Commands, b)
 	}
 	return marshal(record{
@@ -160,14 +156,7 @@ func strict(b []byte, v any) error {
 
 // commands are those of data and share in their order.
 func (s state) commands() ([]cluster.Command, error) {
-	var raw []json.RawMessage
-	var shares []shared
-	if s.Data != nil {
-		raw = s.Data.Commands
-	}
-	if s.Share != nil {
-		shares = s.Share.Partitions
-	}
+	raw, shares := s.Data.Commands, s.Share.Partitions
 	out := make([]cluster.Command, 0, len(raw)+len(shares))
 	for len(raw)+len(shares) > 0 {
 		if len(shares) > 0 && shares[0].At == len(out) {
@@ -191,14 +180,11 @@ func (s state) commands() ([]cluster.Command, error) {
 func said() []cluster.Command {
 	return []cluster.Command{
 		cluster.Epoch{}, cluster.Own{}, cluster.LeaveCluster{}, cluster.ReleaseHold{}, cluster.DrainMember{},
-		cluster.SubmitJob{}, cluster.UpdateJob{},
-		cluster.KillJob{}, cluster.Started{}, cluster.Stopped{}, cluster.FinishPartition{}, cluster.SplitPartition{},
-		cluster.AdvanceWindow{},
-		cluster.UnparkPartition{}, cluster.Configure{}, cluster.Place{}, cluster.PrepareJoin{}, cluster.AcceptJoin{},
-		cluster.AbortJoin{},
+		cluster.SubmitJob{}, cluster.UpdateJob{}, cluster.KillJob{}, cluster.Started{}, cluster.Stopped{},
+		cluster.FinishPartition{}, cluster.SplitPartition{}, cluster.AdvanceWindow{}, cluster.UnparkPartition{},
+		cluster.Configure{}, cluster.Place{}, cluster.PrepareJoin{}, cluster.AcceptJoin{}, cluster.AbortJoin{},
 		cluster.ConfirmMember{}, cluster.Lead{}, cluster.AcceptOffer{}, cluster.RevokeOffer{}, cluster.TakeRequest{},
-		cluster.Claim{},
-		cluster.PauseJob{}, cluster.ResumeJob{}, cluster.Rebalance{},
+		cluster.Claim{}, cluster.PauseJob{}, cluster.ResumeJob{}, cluster.Rebalance{},
 	}
 }
 

@@ -72,7 +72,13 @@ func (s *step) keepGroup() {
 func (s *step) heardGroup(ev member.Event) {
 	switch ev := ev.(type) {
 	case Joined:
-		s.joinedGroup(ev)
+		if s.group.id == "" {
+			s.group.id, s.group.ttl = ev.ID, ev.Session // also where the call failed: it is the member that may have joined
+		}
+		if s.heard(ev.Answer, ev.Err) {
+			s.group.generation, s.group.leads, s.group.members, s.group.begun = ev.Generation, ev.Leads, ev.Members, 0
+			s.group.need, s.group.next = needSync, s.At
+		}
 	case Synced:
 		if s.heard(ev.Answer, ev.Err) {
 			s.group.need, s.group.fact = needBeat, s.At
@@ -118,17 +124,6 @@ func (s *step) heard(a Answer, err string) bool {
 		s.group.next = s.At.Add(s.Poll)
 	}
 	return false
-}
-
-func (s *step) joinedGroup(ev Joined) {
-	if s.group.id == "" {
-		s.group.id, s.group.ttl = ev.ID, ev.Session // also where the call failed: it is the member that may have joined
-	}
-	if !s.heard(ev.Answer, ev.Err) {
-		return
-	}
-	s.group.generation, s.group.leads, s.group.members, s.group.begun = ev.Generation, ev.Leads, ev.Members, 0
-	s.group.need, s.group.next = needSync, s.At
 }
 
 // expelled: the group goes on without us, and others may have what was ours.

@@ -14,6 +14,19 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
+func TestNowGoesOn(t *testing.T) {
+	t.Parallel()
+	a := protocol.Now()
+	for range 1_000_000 {
+		if b := protocol.Now(); b > a {
+			return
+		} else if b < a {
+			t.Fatalf("the clock went from %d back to %d", a, b)
+		}
+	}
+	t.Fatal("the clock stands still")
+}
+
 // claimed tells what came of a claim: "", or which other protocol or queue the place has.
 func claimed(t *testing.T, docs store.Docs, name, queue string) string {
 	t.Helper()
