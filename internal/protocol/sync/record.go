@@ -70,7 +70,6 @@ func EncodeRecord(e cluster.Entry, epoch string) ([]byte, error) {
 	s := state{TaskID: string(e.Writer), StateTimestamp: at}
 	for i, c := range e.Commands {
 		if c, ok := c.(cluster.Share); ok {
-
 			s.Share.Partitions = append(s.Share.Partitions,
 				shared{At: i, Partition: c.Partition, Token: c.Token, To: c.To})
 			continue
@@ -79,7 +78,6 @@ func EncodeRecord(e cluster.Entry, epoch string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-
 		s.Data.Commands = append(s.Data.Commands, b)
 	}
 	return marshal(record{
