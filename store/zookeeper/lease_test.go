@@ -6,14 +6,132 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/rota-run/rota/internal/proof/must"
 )
+
+// watching returns a hub with one watch of all rows, and counts its hints. Nobody arms anything.
+func watching() (h *hub, hints *int) {
+	h, hints = newHub(&conn{log: slog.New(slog.DiscardHandler)}), new(int)
+	h.watches[&watch{hint: func() { *hints++ }}] = struct{}{}
+	return h, hints
+}
+
+// TestNothingIsKnownOfALostConnection: what was found at an armed spot counts until an event comes there, or the
+// connection goes, and its watches with it.
+func TestNothingIsKnownOfALostConnection(t *testing.T) {
+	t.Parallel()
+	for what, e := range map[string]zk.Event{
+		"it has changed":         {Type: zk.EventNodeDataChanged, Path: "/rows/a"},
+		"it is gone":             {Type: zk.EventNodeDeleted, Path: "/rows/a"},
+		"the connection is":      {Type: zk.EventSession, State: zk.StateDisconnected},
+		"there is a new session": {Type: zk.EventSession, State: zk.StateHasSession},
+	} {
+		h, _ := watching()
+		at := spot{path: "/rows/a"}
+		h.settle(at, h.claim(at), node{}, nil)
+		if _, known := h.known(at); !known {
+			t.Fatal("what was found is not known")
+		}
+		if h.event(e); h.armed[at] != nil {
+			t.Errorf("%s: what was found before is known", what)
+		}
+	}
+}
+
+// TestWhatNobodyLooksAtIsArmed: after each change those who were told of it have some time to look, and then the hub
+// does.
+func TestWhatNobodyLooksAtIsArmed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, hints := watching()
+		for range 2 {
+			*hints = 0
+			for range 3 {
+				h.event(zk.Event{Type: zk.EventNodeChildrenChanged, Path: h.c.o.at(rowsNode)})
+			}
+			time.Sleep(lookTime - time.Millisecond) // waits: by the clock of the test
+			if len(h.wake) != 0 || *hints != 3 {
+				t.Errorf("before its time: woken %d times, %d hints", len(h.wake), *hints)
+			}
+			time.Sleep(2 * time.Millisecond) // waits: by the clock of the test
+			synctest.Wait()
+			if dirty := h.dirty(); len(dirty) != 1 || len(h.wake) != 1 {
+				t.Fatalf("%d watches are to be armed, woken %d times", len(dirty), len(h.wake))
+			}
+			<-h.wake
+		}
+	})
+}
+
+// replaced is the connection of a session. When it is closed, the servers take the session up again on another one.
+type replaced struct {
+	quiet
+	link *link
+}
+
+func (r *replaced) Close() error {
+	go func() { // as the library does: whoever closes holds the link's lock
+		r.link.shaken(time.Now(), time.Minute)
+		r.link.state(zk.StateHasSession)
+	}()
+	return r.quiet.Close()
+}
+
+// silentLease returns a lease of a minute that is connected, and was last heard of now.
+func silentLease() *lease {
+	l := &link{
+		o: linkOptions{wait: time.Hour}, closing: make(chan struct{}), expired: make(chan struct{}),
+		ready: make(chan struct{}),
+	}
+	l.wire = &wire{Conn: &replaced{link: l}}
+	l.shaken(time.Now(), time.Minute)
+	l.state(zk.StateHasSession)
+	return &lease{link: l, c: &conn{}}
+}
+
+// TestRenewAfterASilence lets a session be silent. After more than half of its timeout Renew makes a new connection,
+// whose handshake asks the leader about the session. An answer does not help then: the leader may not have heard of it.
+func TestRenewAfterASilence(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		silence             time.Duration
+		answered, reconnect bool
+	}{
+		{0, false, false},
+		{30 * time.Second, false, false},
+		{30 * time.Second, true, false},
+		{30*time.Second + time.Millisecond, false, true},
+		{30*time.Second + time.Millisecond, true, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := silentLease()
+			began, gen := time.Now(), p.link.generation()
+			time.Sleep(c.silence) // waits: by the clock of the test
+			if c.answered {
+				p.link.answered(time.Now())
+			}
+			heard := must.Get(p.Renew(t.Context()))(t)
+			want := began
+			if c.reconnect || c.answered {
+				want = time.Now()
+			}
+			if reconnected := p.link.generation() != gen; reconnected != c.reconnect || !heard.Equal(want) {
+				t.Errorf("after %v of a minute, answered %v: new connection %v, last sign of life %v ago; want %v, %v ago",
+					c.silence, c.answered, reconnected, time.Since(heard), c.reconnect, time.Since(want))
+			}
+		})
+	}
+}
 
 // dropping is a server that drops the connection of a session: so many times at the handshake, then as many times at
 // its end. Then the session is gone.
