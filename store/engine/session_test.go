@@ -127,8 +127,7 @@ func TestWatchBeginsAgain(t *testing.T) {
 			t.Errorf("a watch of a store that is away: %v", err)
 		}
 		b.away.Store(nil)
-		hints, err := r.Hints(ctx, "x")
-		must.Succeed(t, err)
+		hints := must.Get(r.Hints(ctx, "x"))(t)
 		<-hints
 		for range 3 {
 			b.fail <- away

@@ -37,8 +37,7 @@ func TestBatch(t *testing.T) {
 	}
 	for from := range 4 { // also from the middle on, where it was trimmed
 		topic := newTestTopic()
-		got, err := topic.decode(&kmsg.FetchResponseTopicPartition{RecordBatches: raw}, offset+int64(from))
-		must.Succeed(t, err)
+		got := must.Get(topic.decode(&kmsg.FetchResponseTopicPartition{RecordBatches: raw}, offset+int64(from)))(t)
 		if len(got.records) != 4-from || got.next != offset+4 {
 			t.Fatalf("from %d: %d records, next %d", from, len(got.records), got.next)
 		}

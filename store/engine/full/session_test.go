@@ -61,8 +61,7 @@ func TestRowLease(t *testing.T) {
 		r.away.Store(true)
 		time.Sleep(ttl / 3) // waits: in virtual time
 		began := time.Now()
-		_, err = n.Put(t.Context(), store.Doc{Key: "a"})
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(n.Put(t.Context(), store.Doc{Key: "a"})))
 		<-n.Done()
 		if took := time.Since(began); took < ttl || took > ttl+ttl/10 {
 			t.Errorf("a session that was renewed by a put ended %v after it, its ttl is %v", took, ttl)
