@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -180,7 +181,9 @@ func (n *session) Close(ctx context.Context) error {
 // Endable is a handle without sessions. What it has written to a document another process can end, by a tombstone.
 type Endable struct {
 	*Bare
-	swept map[string]bool // prefixes below which tombstones are freed; under mu
+
+	mu    sync.Mutex
+	swept map[string]bool // prefixes below which tombstones are freed
 }
 
 var (
@@ -190,7 +193,7 @@ var (
 
 // NewEndable makes a handle of a driver, which is the handle's to close.
 func NewEndable(d engine.Driver, o Options) *Endable {
-	return &Endable{NewBare(d, o), map[string]bool{}}
+	return &Endable{Bare: NewBare(d, o), swept: map[string]bool{}}
 }
 
 // Watched is an Endable on a store that has watches.
@@ -227,20 +230,20 @@ func (s *Endable) EndSession(ctx context.Context, key string) error {
 func (s *Endable) sweep(prefix string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.swept[prefix] {
+	if s.swept[prefix] {
 		return
 	}
 	s.swept[prefix] = true
 	sweeper := s.docs.Sweeper(prefix)
-	s.inside.Go(func() {
+	s.life.Begin(func() {
 		tick := time.NewTicker(engine.Quiet)
 		defer tick.Stop()
 		for {
 			select {
-			case <-s.ctx.Done():
+			case <-s.life.Ctx.Done():
 				return
 			case <-tick.C:
-				_ = sweeper.Sweep(s.ctx) // what is left the next sweep finds
+				_ = sweeper.Sweep(s.life.Ctx) // what is left the next sweep finds
 			}
 		}
 	})
