@@ -39,6 +39,8 @@ var rules = []rule{
 	{"store/driver", []string{"store"}},
 	{"internal/store/driver/drivermap", []string{"store", "store/driver", "internal/ordered"}},
 	{"store/driver/drivertest", []string{"store", "store/driver"}},
+	{"internal/store/driver/lossy", []string{"store", "store/driver", "store/driver/drivertest",
+		"internal/store/driver/drivermap"}},
 	{"store/engine", []string{"store", "store/driver"}},
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
 	{"store/engine/log", []string{"store", "store/driver", "store/engine", "store/internal/crowd"}},
