@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/internal/store/refusal"
 	"github.com/rota-run/rota/store"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // TestWhatErrorsProve lists which errors of the library prove that a change was not made, and which leave it unknown.
@@ -53,7 +54,8 @@ func TestWhatErrorsProve(t *testing.T) {
 	if err := outcome(gone, true); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrClosed) {
 		t.Errorf("whose ctx ended before the handle: %v", err)
 	}
-	c := &conn{}
+	c, closed := &conn{life: inner.NewLife()}, &conn{life: inner.NewLife()}
+	closed.life.End()
 	if err := c.lost(&sentError{io.EOF}); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
 		t.Errorf("a read without an answer: %v", err)
 	}
@@ -65,7 +67,7 @@ func TestWhatErrorsProve(t *testing.T) {
 		if err := (&lease{c: c}).failed(err); !errors.Is(err, store.ErrSession) || errors.Is(err, store.ErrUnknown) {
 			t.Errorf("a write of a lease that has ended: %v", err)
 		}
-		if err := (&lease{c: &conn{closed: true}}).failed(err); errors.Is(err, store.ErrSession) {
+		if err := (&lease{c: closed}).failed(err); errors.Is(err, store.ErrSession) {
 			t.Errorf("a write of a lease whose handle is closed: %v", err)
 		}
 	}
@@ -87,7 +89,7 @@ func TestReadsOfOneConnection(t *testing.T) {
 		{0, []error{&sentError{io.EOF}, nil}, nil},
 		{1, []error{away}, away},
 	} {
-		s, n := &conn{link: &link{gen: 7}}, 0
+		s, n := &conn{link: &link{gen: 7}, life: inner.NewLife()}, 0
 		wait := func(context.Context) (uint64, error) { return s.link.gen, nil }
 		err := s.onOne(t.Context(), wait, func() error {
 			if n++; n <= c.changes {

@@ -17,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // watching returns a hub with one watch of all rows, and counts its hints. Nobody arms anything.
@@ -96,7 +97,7 @@ func silentLease() *lease {
 	l.wire = &wire{Conn: &replaced{link: l}}
 	l.shaken(time.Now(), time.Minute)
 	l.state(zk.StateHasSession)
-	return &lease{link: l, c: &conn{}}
+	return &lease{link: l, c: &conn{life: inner.NewLife()}}
 }
 
 // TestRenewAfterASilence lets a session be silent. After more than half of its timeout Renew makes a new connection,
@@ -137,8 +138,7 @@ func TestRenewAfterASilence(t *testing.T) {
 // its end. Then the session is gone.
 func dropping(t *testing.T, times int) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ended := make(chan struct{})
 	t.Cleanup(func() { _ = l.Close(); <-ended })
 	go func() {
@@ -177,7 +177,8 @@ func TestDroppedWhileASessionEnds(t *testing.T) {
 	if err := o.endAt(t.Context(), dropping(t, 2*drops), i); !dropped(err) {
 		t.Errorf("a server that never answers: %v", err)
 	}
-	all := &conn{o: Options{Timeout: o.Timeout, Servers: []string{"127.0.0.1:1", dropping(t, 1), dropping(t, 2*drops)}}}
+	o.Servers = []string{"127.0.0.1:1", dropping(t, 1), dropping(t, 2*drops)}
+	all := &conn{o: o, life: inner.NewLife()}
 	if err := all.EndLease(t.Context(), hex.EncodeToString(i[:])); err != nil {
 		t.Errorf("a session that one of the servers has ended: %v", err)
 	}
@@ -246,7 +247,7 @@ func TestCloseSession(t *testing.T) {
 // TestKeysOfNoSession: what is not the key of a session is refused before a server is asked.
 func TestKeysOfNoSession(t *testing.T) {
 	t.Parallel()
-	c := &conn{} // it has nobody to ask
+	c := &conn{life: inner.NewLife()} // it has nobody to ask
 	for _, key := range []string{"", "00", strings.Repeat("zz", len(identity{})), strings.Repeat("00", len(identity{})),
 		strings.Repeat("01", len(identity{})+1)} {
 		if err := c.EndLease(t.Context(), key); err == nil ||
