@@ -27,5 +27,5 @@
 //
 // # Failures
 //
-// The mistakes that drivers make are in drivertest, each with a driver that makes it.
+// The mistakes that drivers make are in drivertest, in a list of flaws, each with the rule that notices it.
 package driver

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/refusal"
 )
 
 // TestPausesStayShort: however long no server was there, a member is back soon after one is, and meanwhile does not
@@ -30,8 +31,7 @@ func TestPausesStayShort(t *testing.T) {
 		}
 		options := append((&conn{lines: &lines{}}).dialOptions(Options{}),
 			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(refused))
-		c, err := grpc.NewClient("passthrough:///nobody", options...)
-		must.Succeed(t, err)
+		c := must.Get(grpc.NewClient("passthrough:///nobody", options...))(t)
 		c.Connect()
 		time.Sleep(time.Minute) // waits: in virtual time
 		if err := c.Close(); err != nil {
@@ -45,5 +45,24 @@ func TestPausesStayShort(t *testing.T) {
 		if n := len(knocks); longest > longestPause*13/10 || n < 60 || n > 240 {
 			t.Errorf("%d attempts to connect in a minute, the longest pause was %v", n, longest)
 		}
+	})
+}
+
+// TestBadOptions opens with options that are refused before any server is asked.
+func TestBadOptions(t *testing.T) {
+	t.Parallel()
+	at := func(o Options, endpoints ...string) Options {
+		o.Endpoints = endpoints
+		return o
+	}
+	plain, here := Options{}, "127.0.0.1:1"
+	refusal.All(t, Open, map[string]refusal.Case[Options]{
+		"no endpoint":             refusal.Says(plain, nil, "no endpoint", "127.0.0.1:2379"),
+		"password in an endpoint": refusal.Says(at(plain, "me:"+refusal.Secret+"@h:1"), nil, "endpoint 1", "host:port"),
+		"endpoint with a scheme":  refusal.Says(at(plain, "http://h:1"), nil, "endpoint 1", "host:port"),
+		"endpoint without host":   refusal.Says(at(plain, "a:1", ":2379"), nil, "endpoint 2", "host:port"),
+		"bad prefix":              refusal.Says(at(Options{Prefix: "a b"}, here), nil, "prefix", "not allowed"),
+		"user alone":              refusal.Says(at(Options{User: "me"}, here), nil, "give both"),
+		"password alone":          refusal.Says(at(Options{Password: refusal.Secret}, here), nil, "give both"),
 	})
 }

@@ -24,8 +24,7 @@ func count(t *testing.T, s *Store, query string) (n int64) {
 
 func sessionFiles(t *testing.T, dir string) []os.DirEntry {
 	t.Helper()
-	entries := must.Get(os.ReadDir(filepath.Join(dir, sessionsDir)))(t)
-	return entries
+	return must.Get(os.ReadDir(filepath.Join(dir, sessionsDir)))(t)
 }
 
 // execute runs SQL on the database of a store that nobody has open.

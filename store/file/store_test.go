@@ -1,13 +1,21 @@
 package file
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver/drivertest"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -79,3 +87,108 @@ func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
 func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, fresh); storetest.QueueJoins(t, fresh) }
+
+// openDriver opens the driver below a store.
+func openDriver(t *testing.T, dir string) *rows {
+	t.Helper()
+	d := must.Get(open(deadline(t), dir, Options{}.withDefaults()))(t)
+	t.Cleanup(func() { _ = d.close() })
+	return &rows{d}
+}
+
+// TestDriver: the driver keeps the promises of package driver. No request of a directory is lost on its way.
+func TestDriver(t *testing.T) {
+	t.Parallel()
+	drivertest.Documents(t, drivertest.Setup{Open: func(t *testing.T) func() drivertest.Documenter {
+		dir := place(t)
+		return func() drivertest.Documenter { return openDriver(t, dir) }
+	}})
+}
+
+// TestJournal: so does its log.
+func TestJournal(t *testing.T) {
+	t.Parallel()
+	drivertest.Journals(t, drivertest.JournalSetup{Open: func(t *testing.T) func() drivertest.Orderer {
+		dir := place(t)
+		return func() drivertest.Orderer { return openDriver(t, dir) }
+	}})
+}
+
+// TestVigil: so do its sessions.
+func TestVigil(t *testing.T) {
+	t.Parallel()
+	drivertest.Vigils(t, drivertest.VigilSetup{Open: func(t *testing.T) func() drivertest.Seer {
+		dir := place(t)
+		return func() drivertest.Seer { return openDriver(t, dir) }
+	}})
+}
+
+// A store that is well logs no warning, and leaves no file open when it is closed.
+func TestAQuietLife(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	ctx := deadline(t)
+	s, err := Open(ctx, place(t),
+		Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	must.Succeed(t, err)
+	_, putErr := s.Put(ctx, store.Doc{Key: "a/b"})
+	_, appendErr := s.Append(ctx, []byte("x"))
+	must.Succeed(t, errors.Join(putErr, appendErr, s.Close()))
+	if log.Len() != 0 {
+		t.Errorf("a store that is well warns: %s", log.String())
+	}
+	if a, b := s.bell.file.Close(), s.bell.beats.Close(); !errors.Is(a, os.ErrClosed) || !errors.Is(b, os.ErrClosed) {
+		t.Errorf("the bell is open after the store was closed: %v, %v", a, b)
+	}
+}
+
+// A directory that cannot be made durable is an error.
+func TestSyncOfADirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syncDir(dir); err != nil {
+		t.Error(err)
+	}
+	if err := syncDir(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestMovedDirectory: a handle whose directory was moved answers nothing and changes nothing, also when another store
+// was made at its path; it goes on when the directory is back.
+func TestMovedDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	s := must.Get(Open(deadline(t), dir, Options{}))(t)
+	defer s.Close()
+	observer := openIn(t, dir, Options{ReadOnly: true})
+	must.Succeed(t, must.Err(s.Append(deadline(t), []byte("one"))))
+	away := dir + ".away"
+	rename := func(from, to string) {
+		t.Helper()
+		must.Succeed(t, os.Rename(from, to))
+	}
+	refused := func(says string) {
+		t.Helper()
+		_, wrote := s.Append(deadline(t), []byte("two"))
+		_, read := s.Read(deadline(t), 0, 9)
+		_, got := s.Get(deadline(t), "x")
+		_, seen := observer.Get(deadline(t), "x")
+		for _, err := range []error{wrote, read, got, seen} {
+			if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), says) {
+				t.Errorf("got %v, want %q", err, says)
+			}
+		}
+	}
+	rename(dir, away)
+	refused("moved or removed")
+	other := must.Get(Open(deadline(t), dir, Options{}))(t)
+	refused("another store is at its path")
+	must.Succeed(t, other.Close())
+	rename(dir, dir+".other")
+	rename(away, dir)
+	page, err := s.Read(deadline(t), 0, 9)
+	if err != nil || len(page.Records) != 1 || page.Head != 1 {
+		t.Errorf("back: %+v, %v, want the one record", page, err)
+	}
+}

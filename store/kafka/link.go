@@ -3,15 +3,21 @@ package kafka
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine/log"
 )
 
 // newClient makes a client, which connects when it is used. Requests are tried again by the store, which knows what
@@ -85,4 +91,88 @@ func answered[R kmsg.Response](ctx context.Context, r kmsg.Response, err error) 
 		return none, fmt.Errorf("the answer is a %T", r)
 	}
 	return out, nil
+}
+
+var (
+	errTimeout   = errors.New("no answer within the store's timeout")
+	errHandshake = errors.New("TLS handshake")
+	// errMoved says that a broker does not lead the partition; nothing was done.
+	errMoved = errors.New("another broker leads the partition")
+	// errAway says that a read asked for records that are trimmed, or not there yet.
+	errAway = errors.New("offset out of range")
+)
+
+// ErrDamaged marks a store whose topics another program deleted, created again or changed. Retrying does not help.
+var ErrDamaged = log.ErrDamaged
+
+// topicError gives a broker's answer about a topic its meaning.
+func topicError(topic string, code int16) error {
+	err := kerr.ErrorForCode(code)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID),
+		errors.Is(err, kerr.InconsistentTopicID):
+		return fmt.Errorf("topic %s is gone, or was made again: %w: %w", topic, ErrDamaged, err)
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return fmt.Errorf("%w: the user may not do this to topic %s: %w: try %s", store.ErrUnavailable, topic, err,
+			aclCommand("topic", topic))
+	case errors.Is(err, kerr.OffsetOutOfRange):
+		return errAway
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
+	case errors.Is(err, kerr.NotLeaderForPartition), errors.Is(err, kerr.LeaderNotAvailable),
+		errors.Is(err, kerr.FencedLeaderEpoch),
+		errors.Is(err, kerr.UnknownLeaderEpoch), errors.Is(err, kerr.OffsetNotAvailable),
+		errors.Is(err, kerr.ReplicaNotAvailable),
+		errors.Is(err, kerr.KafkaStorageError):
+		return fmt.Errorf("%w: %w", errMoved, err)
+	}
+	return fmt.Errorf("%w: topic %s: %w", store.ErrUnavailable, topic, err)
+}
+
+// aclCommand is what an administrator runs to let a user in.
+func aclCommand(kind, name string) string {
+	return fmt.Sprintf("`kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:NAME --operation All --resource-pattern-type prefixed --%s %s`", kind, name)
+}
+
+// readError gives the failure of a call that changes nothing its meaning.
+func readError(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, store.ErrUnavailable) ||
+		errors.Is(err, store.ErrTruncated) || errors.Is(err, store.ErrClosed) {
+		return err
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errTimeout) && errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, hinted(err))
+}
+
+// changeError gives the failure of a call that was sent and may have changed something its meaning.
+func changeError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, store.ErrUnknown):
+		return err
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
+		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnknown, hinted(err))
+}
+
+// hinted adds what to try to an error that a user can do something about.
+func hinted(err error) error {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState):
+		return fmt.Errorf("%w: the brokers refuse the user or the password: try another, or another mechanism", err)
+	case errors.Is(err, kerr.UnsupportedSaslMechanism):
+		return fmt.Errorf("%w: try another mechanism: plain, scram-sha-256 or scram-sha-512", err)
+	case errors.Is(err, errHandshake):
+		return fmt.Errorf("%w: try without TLS, or with the ca of the brokers' certificate", err)
+	case errors.As(err, &op) && op.Op == "dial":
+		return fmt.Errorf("no broker answers: is Kafka running there?: %w", err)
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: the brokers closed the connection: do they want TLS, or a user and a password?", err)
+	}
+	return err
 }

@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -80,3 +82,130 @@ type vigil struct{ driver.Vigil }
 
 // Ended implements driver.Vigil.
 func (vigil) Ended() <-chan struct{} { return nil }
+
+var _ store.Group = (*Store)(nil)
+
+// groupDelay is how long a group that nobody is in waits for more than one member.
+const groupDelay = 0
+
+// room is the shell of the group. All of it is guarded by server.mu.
+type room struct {
+	began time.Time
+	group Group
+	calls uint64
+	wait  map[uint64]chan GroupAnswer
+	timer *time.Timer // of the group's deadline; nil: none
+}
+
+func newRoom() room {
+	return room{began: time.Now(), group: NewGroup(groupDelay), wait: make(map[uint64]chan GroupAnswer)}
+}
+
+// step feeds one request, or none. s.mu is held.
+func (s *Server) step(c GroupCall) {
+	r := &s.room
+	now := time.Since(r.began)
+	var answers []GroupAnswer
+	r.group, answers = r.group.Step(now, c)
+	for _, a := range answers {
+		if ch := r.wait[a.Call]; ch != nil {
+			ch <- a
+			delete(r.wait, a.Call)
+		}
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	if at, ok := r.group.Deadline(); ok {
+		r.timer = time.AfterFunc(at-now, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.step(GroupCall{})
+		})
+	}
+}
+
+// ask makes a request and waits for its answer.
+func (h *Store) ask(ctx context.Context, c GroupCall) (GroupAnswer, error) {
+	if ctx.Err() != nil {
+		return GroupAnswer{}, context.Cause(ctx)
+	}
+	select {
+	case <-h.gone:
+		return GroupAnswer{}, store.ErrClosed
+	default:
+	}
+	h.server.mu.Lock()
+	r := &h.server.room
+	r.calls++
+	c.Call = r.calls
+	ch := make(chan GroupAnswer, 1)
+	r.wait[c.Call] = ch
+	h.server.step(c)
+	h.server.mu.Unlock()
+	select {
+	case a := <-ch:
+		return a, a.Err
+	case <-ctx.Done():
+		return h.giveUp(c.Call, ch, fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx)))
+	case <-h.gone:
+		return h.giveUp(c.Call, ch, fmt.Errorf("%w: %w", store.ErrUnknown, store.ErrClosed))
+	}
+}
+
+// giveUp stops waiting for an answer. The request is not taken back.
+func (h *Store) giveUp(call uint64, ch chan GroupAnswer, why error) (GroupAnswer, error) {
+	h.server.mu.Lock()
+	defer h.server.mu.Unlock()
+	delete(h.server.room.wait, call)
+	select {
+	case a := <-ch:
+		return a, a.Err
+	default:
+		id := h.server.room.group.Waiting(call)
+		return GroupAnswer{Membership: store.Membership{Seat: store.Seat{ID: id}}}, why
+	}
+}
+
+// JoinGroup implements store.Group.
+func (h *Store) JoinGroup(ctx context.Context, r store.JoinRequest) (store.Membership, error) {
+	if r.Session <= 0 || r.Rebalance <= 0 {
+		return store.Membership{}, fmt.Errorf("join group: session %v, rebalance %v: give times greater than 0",
+			r.Session, r.Rebalance)
+	}
+	r.Data = bytes.Clone(r.Data)
+	a, err := h.ask(ctx, GroupCall{Join: &r})
+	if err != nil {
+		return a.Membership, fmt.Errorf("join group: %w", err)
+	}
+	return a.Membership, nil
+}
+
+// SyncGroup implements store.Group.
+func (h *Store) SyncGroup(ctx context.Context, s store.Seat, give []store.GroupMember) ([]byte, error) {
+	a, err := h.ask(ctx, GroupCall{Sync: &s, Give: give})
+	if err != nil {
+		return nil, fmt.Errorf("sync group, generation %d: %w", s.Generation, err)
+	}
+	return a.Given, nil
+}
+
+// Heartbeat implements store.Group.
+func (h *Store) Heartbeat(ctx context.Context, s store.Seat) error {
+	if _, err := h.ask(ctx, GroupCall{Beat: &s}); err != nil {
+		return fmt.Errorf("heartbeat in generation %d: %w", s.Generation, err)
+	}
+	return nil
+}
+
+// LeaveGroup implements store.Group.
+func (h *Store) LeaveGroup(ctx context.Context, id string) error {
+	if id == "" {
+		return fmt.Errorf("leave group: the ID is empty: give the one that JoinGroup returned")
+	}
+	if _, err := h.ask(ctx, GroupCall{Leave: id}); err != nil {
+		return fmt.Errorf("leave group: %w", err)
+	}
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -43,4 +44,11 @@ func TestTooLarge(t *testing.T) {
 	if _, err := s.Put(context.Background(), store.Doc{Key: "a", Value: big}); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("put of %d bytes: error %v, want ErrTooLarge", len(big), err)
 	}
+}
+
+func TestFlawsFit(t *testing.T) { t.Parallel(); mutanttest.Fit(t) }
+
+func TestFlawsAreFound(t *testing.T) {
+	mutanttest.AreFound(t, "store/memory", "-test.timeout", "20s", "-rapid.nofailfile", "-rapid.shrinktime", "1s",
+		"-rapid.seed", "1", "-rapid.checks", "2000")
 }

@@ -160,8 +160,7 @@ func lose(t *testing.T, server *memory.Store, broken string) {
 	ctx := t.Context()
 	switch broken {
 	case "crash loses documents":
-		docs, err := server.List(ctx, "k")
-		must.Succeed(t, err)
+		docs := must.Get(server.List(ctx, "k"))(t)
 		for _, d := range docs {
 			if err := server.Delete(ctx, d.Key, d.Version); !errors.Is(err, store.ErrConflict) {
 				must.Succeed(t, err)

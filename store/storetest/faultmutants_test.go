@@ -6,7 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/storetest"
@@ -170,4 +174,41 @@ func (r *remote) SaveSnapshot(ctx context.Context, s store.Record) error {
 		_ = r.server.SaveSnapshot(context.Background(), s)
 	}
 	return err
+}
+
+// A failing suite fails its test, so each broken driver runs in a process of its own; this variable names it.
+const mutantVariable = "ROTA_STORETEST_MUTANT"
+
+// TestSuitesFindWhatIsBroken runs the rule of each driver that is broken where its network is. What else may be broken
+// about a store is in testdata/flaws.txt.
+func TestSuitesFindWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	for broken, rule := range faultMutants { // order-free: each is a process of its own
+		t.Run(broken, func(t *testing.T) {
+			t.Parallel()
+			rule := strings.ReplaceAll("faults/"+rule, " ", "_")
+			cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestMutant$/^"+
+				strings.ReplaceAll(rule, "/", "$/^")+"$")
+			cmd.Env = append(os.Environ(), mutantVariable+"="+broken)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestMutant/"+rule+" ") {
+				t.Fatalf("the rule %q does not fail on a store with %q: %v\n%s", rule, broken, err, out)
+			}
+		})
+	}
+}
+
+// TestMutant runs the suites of faults on one broken driver, in the process that was started for it.
+func TestMutant(t *testing.T) {
+	broken := os.Getenv(mutantVariable)
+	if broken == "" {
+		t.Skip("runs in the processes that TestSuitesFindWhatIsBroken starts")
+	}
+	storetest.SetPatience(2 * time.Second)
+	storetest.SetStormTime(2 * time.Second)
+	storetest.SetGrace(150 * time.Millisecond)
+	t.Run("faults", func(t *testing.T) {
+		storetest.Faults(t, openRemote(broken))
+		t.Run("crashes", func(t *testing.T) { storetest.Crashes(t, openRemote(broken)) })
+	})
 }

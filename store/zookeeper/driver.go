@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // conn is the driver of package engine: one handle on the nodes below a path.
@@ -21,11 +23,10 @@ type conn struct {
 	link    *link
 	barrier *barrier
 	hub     *hub
+	life    *inner.Life // what ends leases begins in it
 
 	mu     sync.Mutex
-	closed bool
 	leases map[*lease]struct{}
-	inside sync.WaitGroup // what ends leases; Add only with mu held and not closed
 }
 
 // Limits implements driver.Driver: servers take requests of 1 MB, with the paths and ACLs in them.
@@ -35,38 +36,18 @@ func (c *conn) Limits() driver.Limits {
 	}
 }
 
-func (c *conn) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
+func (c *conn) isClosed() bool { return c.life.Ctx.Err() != nil }
 
 // begun returns why a call must not begin.
 func (c *conn) begun(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if c.isClosed() {
-		return store.ErrClosed
-	}
-	return nil
-}
-
-// behind runs fn on a goroutine that Close waits for; false if the handle is closed.
-func (c *conn) behind(fn func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.inside.Go(fn)
-	}
-	return !c.closed
+	return cmp.Or(context.Cause(ctx), context.Cause(c.life.Ctx))
 }
 
 // Close implements driver.Driver. It ends leases too, waiting at most about a second for the servers.
 func (c *conn) Close() error {
+	first := c.life.Close()
+	c.life.Cancel(store.ErrClosed)
 	c.mu.Lock()
-	first := !c.closed
-	c.closed = true
 	var ends sync.WaitGroup
 	for l := range c.leases { // order-free: they end at the same time
 		ends.Go(func() { l.link.close() })
@@ -77,7 +58,7 @@ func (c *conn) Close() error {
 		c.link.close()
 	}
 	ends.Wait()
-	c.inside.Wait()
+	c.life.End()
 	return nil
 }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/internal/store/refusal"
 	"github.com/rota-run/rota/store"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // TestWhatErrorsProve lists which errors of the library prove that a change was not made, and which leave it unknown.
@@ -51,7 +54,8 @@ func TestWhatErrorsProve(t *testing.T) {
 	if err := outcome(gone, true); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrClosed) {
 		t.Errorf("whose ctx ended before the handle: %v", err)
 	}
-	c := &conn{}
+	c, closed := &conn{life: inner.NewLife()}, &conn{life: inner.NewLife()}
+	closed.life.End()
 	if err := c.lost(&sentError{io.EOF}); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
 		t.Errorf("a read without an answer: %v", err)
 	}
@@ -63,7 +67,7 @@ func TestWhatErrorsProve(t *testing.T) {
 		if err := (&lease{c: c}).failed(err); !errors.Is(err, store.ErrSession) || errors.Is(err, store.ErrUnknown) {
 			t.Errorf("a write of a lease that has ended: %v", err)
 		}
-		if err := (&lease{c: &conn{closed: true}}).failed(err); errors.Is(err, store.ErrSession) {
+		if err := (&lease{c: closed}).failed(err); errors.Is(err, store.ErrSession) {
 			t.Errorf("a write of a lease whose handle is closed: %v", err)
 		}
 	}
@@ -85,7 +89,7 @@ func TestReadsOfOneConnection(t *testing.T) {
 		{0, []error{&sentError{io.EOF}, nil}, nil},
 		{1, []error{away}, away},
 	} {
-		s, n := &conn{link: &link{gen: 7}}, 0
+		s, n := &conn{link: &link{gen: 7}, life: inner.NewLife()}, 0
 		wait := func(context.Context) (uint64, error) { return s.link.gen, nil }
 		err := s.onOne(t.Context(), wait, func() error {
 			if n++; n <= c.changes {
@@ -97,4 +101,25 @@ func TestReadsOfOneConnection(t *testing.T) {
 			t.Errorf("answers %v, %d changes: %v after %d reads", c.answers, c.changes, err, n)
 		}
 	}
+}
+
+// TestOpenRefusesOptions gives options that Open refuses before it connects.
+func TestOpenRefusesOptions(t *testing.T) {
+	t.Parallel()
+	cases := map[string]refusal.Case[Options]{
+		"no server":  refusal.Says(Options{}, nil, "no server"),
+		"a list":     refusal.Says(Options{Servers: []string{"a:b:c"}}, nil, "host:port"),
+		"no host":    refusal.Says(Options{Servers: []string{":2181"}}, nil, "host:port"),
+		"user alone": refusal.Says(Options{Servers: []string{"zk"}, User: "u"}, nil, "give both"),
+		"a user with a :": refusal.Says(Options{Servers: []string{"zk"}, User: "u:v", Password: refusal.Secret}, nil,
+			"colon"),
+	}
+	for path, part := range map[string]string{ // order-free: each is a test of its own
+		"/": "a node of its own", "rota": `"/rota"`, "/a//b": "segment", "/a/../b": "segment",
+		"/zookeeper/x":                 "for itself",
+		"/" + strings.Repeat("p", 200): "at most 200",
+	} {
+		cases[path] = refusal.Says(Options{Servers: []string{"zk"}, Path: path}, nil, part)
+	}
+	refusal.All(t, Open, cases)
 }

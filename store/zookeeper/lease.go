@@ -56,10 +56,11 @@ func (c *conn) Lease(ctx context.Context, ttl time.Duration) (driver.Lease, erro
 func (c *conn) admit(l *lease) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
-		c.leases[l] = struct{}{}
+	if c.isClosed() {
+		return false
 	}
-	return !c.closed
+	c.leases[l] = struct{}{}
+	return true
 }
 
 func (l *lease) establish(ctx context.Context, ttl time.Duration) error {
@@ -153,7 +154,7 @@ func (l *lease) Key() string { return l.link.key() }
 // End implements driver.Lease.
 func (l *lease) End(ctx context.Context) error {
 	ended := make(chan bool, 1)
-	if !l.c.behind(func() { ended <- l.end() }) { // takes about a second at most
+	if !l.c.life.Begin(func() { ended <- l.end() }) { // takes about a second at most
 		return store.ErrClosed
 	}
 	select {
@@ -178,7 +179,7 @@ func (l *lease) end() bool {
 }
 
 // Close implements driver.Lease. It waits for nothing: Close of the handle does.
-func (l *lease) Close() { l.c.behind(func() { l.end() }) }
+func (l *lease) Close() { l.c.life.Begin(func() { l.end() }) }
 
 // contact is when the newest request that was answered was sent, and the session's timeout.
 func (l *link) contact() (heard time.Time, granted time.Duration) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/full"
+	inner "github.com/rota-run/rota/store/internal/driver"
 	"github.com/rota-run/rota/store/internal/remote"
 )
 
@@ -54,7 +55,8 @@ func open(ctx context.Context, o Options) (*conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	c := &conn{o: o, log: o.Logger, acl: zk.WorldACL(zk.PermAll), leases: make(map[*lease]struct{})}
+	c := &conn{o: o, log: o.Logger, acl: zk.WorldACL(zk.PermAll), life: inner.NewLife(),
+		leases: make(map[*lease]struct{})}
 	if o.User != "" {
 		c.acl = zk.DigestACL(zk.PermAll, o.User, o.Password)
 	}

@@ -88,11 +88,7 @@ func TestOpenErrors(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
 		front := guarded(t, o.Servers[0])
-		with := func(change func(*elastic.Options)) elastic.Options {
-			o := o
-			change(&o)
-			return o
-		}
+		with := rig.With(o)
 		at := func(server string) elastic.Options {
 			o := o
 			o.Servers = []string{server}

@@ -2,14 +2,26 @@ package elastic_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/lock/fence"
+	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/store/driver/drivertest"
 	"github.com/rota-run/rota/store/elastic"
+	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -99,4 +111,96 @@ func TestLog(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) { storetest.Seed(t, s.place().Empty) })
+}
+
+// newest tells changes of the row of the tests apart.
+func newest(t *testing.T, o elastic.Options) func() any {
+	return func() any {
+		status, text := rest(t, o.Servers, "GET", "/"+o.Index+"/_doc/%2Fk?_source=false", "")
+		return fmt.Sprint(status, " ", string(text))
+	}
+}
+
+// TestDriver: the driver keeps the promises of package driver, over real servers.
+func TestDriver(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		s.Server(t) // it may take longer to start than a test may take
+		hurry := func(o *elastic.Options) { o.Timeout = 2 * time.Second }
+		drivertest.Documents(t, drivertest.Setup{
+			Open: rig.Drivers(s.place(), elastic.OpenDriver, func(d engine.Driver) drivertest.Documenter { return d }),
+			Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
+				return rig.ThroughLink(t, s.place(), elastic.OpenDriver, hurry, newest)
+			},
+		})
+	})
+}
+
+func TestFaults(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.DocsFaults(t, s.place().Reach) })
+		t.Run("log", func(t *testing.T) { t.Parallel(); storetest.LogFaults(t, s.place().Reach) })
+	})
+}
+
+// TestServerKilled gives each store a server of its own, which is killed with SIGKILL and started again with its data.
+func TestServerKilled(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		s.place().Crashes(t, func(t *testing.T) (elastic.Options, func(*testing.T)) {
+			c := startCluster(t, server.Options{Kind: s.kind})
+			return on(t, c.Servers()), func(t *testing.T) {
+				must.Succeed(t, c.Kill(0))
+				must.Succeed(t, c.Restart(rig.LongDeadline(t), 0))
+			}
+		})
+	})
+}
+
+func TestStories(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) { protocoltest.Run(t, s.place().Members(replica.Protocol{})) })
+}
+
+// TestStorm runs members whose links to a real server break at random.
+func TestStorm(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) { protocoltest.Storm(t, s.place().Members(replica.Protocol{})) })
+}
+
+// TestStoriesOfLease runs the stories of the protocol of claims.
+func TestStoriesOfLease(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		setup := s.place().Members(lease.Protocol{})
+		setup.TTL = 4 * time.Second
+		protocoltest.Run(t, setup)
+	})
+}
+
+// TestStormOfLease runs its members whose links to a real server break at random.
+func TestStormOfLease(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) { protocoltest.Storm(t, s.place().Members(lease.Protocol{})) })
+}
+
+func TestLocks(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) { locktest.Run(t, s.place().Empty) })
+}
+
+// TestFencedDocument: a server refuses what a former owner writes or deletes.
+func TestFencedDocument(t *testing.T) {
+	each(t, func(t *testing.T, s *shared) {
+		servers := s.Server(t).Servers()
+		path := "/" + on(t, servers).Index + "/_doc/report"
+		write := func(token cluster.Token) int {
+			status, _ := rest(t, servers, http.MethodPut, path+"?"+fence.Elastic(token).Encode(),
+				fmt.Sprintf(`{"by":%d}`, token))
+			return status
+		}
+		if got := []int{write(7), write(7), write(9), write(7)}; !slices.Equal(got, []int{201, 200, 200, 409}) {
+			t.Errorf("the tokens 7, 7, 9, 7 are answered %v", got)
+		}
+		if status, _ := rest(t, servers, http.MethodDelete, path+"?"+fence.Elastic(7).Encode(),
+			""); status != http.StatusConflict {
+			t.Errorf("a delete of a former owner is answered %d", status)
+		}
+		if _, text := rest(t, servers, http.MethodGet, path, ""); !strings.Contains(string(text), `"by":9`) {
+			t.Errorf("the document is %s", text)
+		}
+	})
 }

@@ -67,11 +67,7 @@ func TestOpenErrors(t *testing.T) {
 	pb.RegisterKVServer(ancient, oldServer{})
 	pb.RegisterMaintenanceServer(ancient, oldServer{version: "3.3.27"})
 	old := serveGRPC(t, ancient)
-	with := func(change func(*etcd.Options)) etcd.Options {
-		o := options()
-		change(&o)
-		return o
-	}
+	with := rig.With(options())
 	at := func(endpoint string) etcd.Options { return through(options(), endpoint) }
 	overTLS := func(c *tls.Config, name string) etcd.Options {
 		o := at(secure.Endpoints[0])

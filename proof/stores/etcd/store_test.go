@@ -8,10 +8,16 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -109,4 +115,97 @@ func TestLeaderKilled(t *testing.T) {
 			must.Succeed(t, c.Restart(rig.Deadline(t), leader))
 		}
 	})
+}
+
+func openDriver(t testing.TB, o etcd.Options) full.Driver {
+	t.Helper()
+	return rig.Driver(t, etcd.OpenDriver, o)
+}
+
+// newest is the revision of the newest change below the prefix.
+func (r raw) newest(t *testing.T) any {
+	got, err := r.Get(rig.Deadline(t), r.prefix, clientv3.WithLastRev()...)
+	if err != nil || len(got.Kvs) == 0 {
+		return 0
+	}
+	return got.Kvs[0].ModRevision
+}
+
+// TestDriver: the driver keeps the promises of package driver, over a real server.
+func TestDriver(t *testing.T) {
+	t.Parallel()
+	newest := func(t *testing.T, o etcd.Options) func() any {
+		below := rawOf(t, o)
+		return func() any { return below.newest(t) }
+	}
+	drivertest.Documents(t, drivertest.Setup{
+		Open: rig.Drivers(place, etcd.OpenDriver, func(d full.Driver) drivertest.Documenter { return d }),
+		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
+			return rig.ThroughLink(t, place, etcd.OpenDriver, func(o *etcd.Options) { o.Timeout = 2 * time.Second },
+				newest)
+		},
+	})
+}
+
+// What package etcd documents about itself.
+const (
+	chunkBytes = 1 << 20 // of a snapshot
+
+)
+
+// bare returns a client with nothing around it.
+func bare(t testing.TB, endpoints []string) *clientv3.Client {
+	t.Helper()
+	c := must.Get(clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()}))(t)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// raw is a bare client that names the keys of a store, as the documentation of package etcd lays them out.
+type raw struct {
+	*clientv3.Client
+	prefix string // with "/" at its end
+}
+
+func rawOf(t testing.TB, o etcd.Options) raw {
+	t.Helper()
+	return raw{bare(t, o.Endpoints), o.Prefix + "/"}
+}
+
+func (r raw) docs() string { return r.prefix + "d/" }
+
+func (r raw) records() string { return r.prefix + "l/main/p/" }
+
+// count returns the number of keys below a prefix.
+func (r raw) count(t testing.TB, prefix string) int64 {
+	t.Helper()
+	got := must.Get(r.Get(rig.Deadline(t), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly()))(t)
+	return got.Count
+}
+
+// revision returns the revision of the whole server. It grows by one with each transaction that changes something.
+func (r raw) revision(t testing.TB) int64 {
+	t.Helper()
+	got := must.Get(r.Get(rig.Deadline(t), r.prefix, clientv3.WithCountOnly()))(t)
+	return got.Header.Revision
+}
+
+// TestWatchOutlivesItsHistory writes while a watch is cut off, and lets the server forget the history of that.
+func TestWatchOutlivesItsHistory(t *testing.T) {
+	t.Parallel()
+	o := onServer(t, server.Options{}) // other tests on the shared server need its history
+	link := rig.Link(t, o.Endpoints[0])
+	direct, s, r := openWith(t, o), openWith(t, through(o, link.Addr())), rawOf(t, o)
+	ctx := rig.Deadline(t)
+	hints, err := s.Watch(ctx, "w/")
+	must.Succeed(t, err)
+	rig.Hinted(t, hints)
+	var v store.Version
+	for range 3 {
+		link.Cut()
+		v = must.Get(direct.Put(ctx, store.Doc{Key: "w/a", Version: v}))(t)
+		must.Succeed(t, must.Err(r.Compact(ctx, r.revision(t))))
+		rig.Heal(t, link)
+		rig.Hinted(t, hints)
+	}
 }

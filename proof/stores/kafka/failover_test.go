@@ -3,7 +3,9 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,8 +59,7 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 func killLeader(t *testing.T, c *server.Cluster, topic string) {
 	t.Helper()
 	ctx := rig.LongDeadline(t)
-	leader, err := c.Leader(ctx, topic)
-	must.Succeed(t, err)
+	leader := must.Get(c.Leader(ctx, topic))(t)
 	must.Succeed(t, c.Kill(leader))
 	must.Succeed(t, must.Err(c.Leader(ctx, topic)))
 	must.Succeed(t, c.Restart(ctx, leader))
@@ -67,13 +68,11 @@ func killLeader(t *testing.T, c *server.Cluster, topic string) {
 // coordinator is the broker that coordinates a group.
 func coordinator(t *testing.T, c *server.Cluster, group string) int {
 	t.Helper()
-	client, err := c.Client()
-	must.Succeed(t, err)
+	client := must.Get(c.Client())(t)
 	defer client.Close()
 	find := kmsg.NewPtrFindCoordinatorRequest()
 	find.CoordinatorKey, find.CoordinatorKeys = group, []string{group}
-	resp, err := client.Request(rig.LongDeadline(t), find)
-	must.Succeed(t, err)
+	resp := must.Get(client.Request(rig.LongDeadline(t), find))(t)
 	return int(resp.(*kmsg.FindCoordinatorResponse).Coordinators[0].NodeID) - 1 //nolint:forcetypeassert // the answer to such a request
 }
 
@@ -113,11 +112,9 @@ func TestFrozenLeader(t *testing.T) {
 	c := threeServers(t)
 	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}, rig.LongDeadline(t)
 	reader, writer := openWith(t, o), openWith(t, o)
-	v, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")})
-	must.Succeed(t, err)
+	v := must.Get(writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")}))(t)
 	must.Succeed(t, must.Err(reader.Get(ctx, "a")))
-	frozen, err := c.Leader(ctx, o.Name+".docs")
-	must.Succeed(t, err)
+	frozen := must.Get(c.Leader(ctx, o.Name+".docs"))(t)
 	must.Succeed(t, c.Pause(frozen))
 	rig.Eventually(t, "another broker leads, and a put is acknowledged", func() bool {
 		next, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("new"), Version: v})
@@ -185,4 +182,87 @@ func TestCoordinatorDies(t *testing.T) {
 	if next := join(); next.Generation <= first.Generation || next.ID != first.ID {
 		t.Errorf("%+v after %+v: want the same member in a later generation", next.Seat, first.Seat)
 	}
+}
+
+// writer appends records and counts in a document, and notes what was acknowledged.
+type writer struct {
+	s            *kafka.Store
+	id           int
+	done         atomic.Int64 // calls that were acknowledged
+	acknowledged map[uint64]string
+	unknown      map[string]bool
+	counted      int // increments that were acknowledged
+	maybe        int // increments with an unknown outcome
+}
+
+func (w *writer) key() string { return fmt.Sprintf("count/%d", w.id) }
+
+func (w *writer) run(ctx context.Context, stop <-chan struct{}) {
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		one, cancel := context.WithTimeout(ctx, 10*time.Second)
+		w.append(one, n)
+		w.count(one)
+		cancel()
+	}
+}
+
+func (w *writer) append(ctx context.Context, n int) {
+	data := fmt.Sprintf("%d/%d", w.id, n)
+	index, err := w.s.Append(ctx, []byte(data))
+	switch {
+	case err == nil:
+		w.acknowledged[index] = data
+		w.done.Add(1)
+	case errors.Is(err, store.ErrUnknown):
+		w.unknown[data] = true
+	}
+}
+
+func (w *writer) count(ctx context.Context) {
+	d, err := w.s.Get(ctx, w.key())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return
+	}
+	_, err = w.s.Put(ctx, store.Doc{Key: w.key(), Value: append(d.Value, 'x'), Version: d.Version})
+	switch {
+	case err == nil:
+		w.counted++
+		w.done.Add(1)
+	case errors.Is(err, store.ErrUnknown):
+		w.maybe++
+	}
+}
+
+// check compares what the store holds with what was acknowledged.
+func (w *writer) check(t *testing.T, ctx context.Context, s *kafka.Store, records []store.Record) {
+	t.Helper()
+	times := map[string]int{}
+	for _, r := range records {
+		times[string(r.Data)]++
+		if want, ok := w.acknowledged[r.Index]; ok && want != string(r.Data) {
+			t.Errorf("record %d is %q, acknowledged was %q", r.Index, r.Data, want)
+		}
+	}
+	for index, data := range w.acknowledged {
+		if times[data] != 1 {
+			t.Errorf("%q, acknowledged at %d, is in the log %d times", data, index, times[data])
+		}
+	}
+	for data := range w.unknown {
+		if times[data] > 1 {
+			t.Errorf("%q, unknown, is in the log %d times", data, times[data])
+		}
+	}
+	d, err := s.Get(ctx, w.key())
+	if n := len(d.Value); err != nil || n < w.counted || n > w.counted+w.maybe {
+		t.Errorf("writer %d: %d increments are there, %d were acknowledged and %d are unknown, %v", w.id, n, w.counted,
+			w.maybe, err)
+	}
+	t.Logf("writer %d: %d appends acknowledged, %d unknown; %d increments, %d unknown", w.id, len(w.acknowledged),
+		len(w.unknown), w.counted, w.maybe)
 }

@@ -2,9 +2,17 @@ package kafka_test
 
 import (
 	"context"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
+	"hash"
 	"hash/crc32"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/kafka"
@@ -23,8 +32,7 @@ import (
 // admin is a client for what a test does beside the store.
 func admin(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(servers(t)...)}, opts...)...)
-	must.Succeed(t, err)
+	c := must.Get(kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(servers(t)...)}, opts...)...))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -32,8 +40,7 @@ func admin(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 // request makes a request that must be answered; the answer's errors are the caller's.
 func request[R kmsg.Response](t testing.TB, c *kgo.Client, req kmsg.Request) R {
 	t.Helper()
-	resp, err := c.Request(rig.Deadline(t), req)
-	must.Succeed(t, err)
+	resp := must.Get(c.Request(rig.Deadline(t), req))(t)
 	return resp.(R) //nolint:forcetypeassert // the answer to such a request
 }
 
@@ -201,8 +208,7 @@ func TestForeignRecords(t *testing.T) {
 	}
 	read(s, one, "one")
 	read(openWith(t, o), one, "one") // one that has to look for the newest
-	two, err := s.Append(ctx, []byte("two"))
-	must.Succeed(t, err)
+	two := must.Get(s.Append(ctx, []byte("two")))(t)
 	foreign(".log", "bye")
 	read(s, two, "one", "two")
 	read(openWith(t, o), two, "one", "two")
@@ -265,4 +271,95 @@ func TestSessionOutsideLimits(t *testing.T) {
 	s := place.Empty(t)(t)
 	_, err := s.JoinGroup(rig.Deadline(t), store.JoinRequest{Session: 24 * time.Hour, Rebalance: time.Hour})
 	wantWords(t, err, store.ErrUnavailable, "group.max.session.timeout.ms")
+}
+
+// secured starts a broker with users, and a listener for each way in. alice may do everything; bob may do nothing.
+func secured(t *testing.T) (c *server.Cluster, roots *x509.CertPool) {
+	t.Helper()
+	cert, key, client := rig.Certificate(t)
+	path := filepath.Join(t.TempDir(), "server.pem")
+	must.Succeed(t, os.WriteFile(path, []byte(key+cert), 0o600))
+	const module = "org.apache.kafka.common.security."
+	c = ownServers(t, server.Options{
+		Listeners: []server.Listener{{Name: "SASL", Protocol: "SASL_PLAINTEXT"}, {Name: "TLS", Protocol: "SSL"}},
+		Config: []string{
+			"listener.name.sasl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+			"listener.name.sasl.plain.sasl.jaas.config=" + module +
+				`plain.PlainLoginModule required user_alice="` + rig.Secret + `" user_bob="` + rig.Secret + `";`,
+			"listener.name.sasl.scram-sha-256.sasl.jaas.config=" + module + "scram.ScramLoginModule required;",
+			"listener.name.sasl.scram-sha-512.sasl.jaas.config=" + module + "scram.ScramLoginModule required;",
+			"listener.name.tls.ssl.keystore.type=PEM", "listener.name.tls.ssl.keystore.location=" +
+				filepath.ToSlash(path),
+			"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+			"super.users=User:ANONYMOUS;User:alice",
+		},
+	})
+	for mechanism, h := range map[int8]func() hash.Hash{1: sha256.New, 2: sha512.New} {
+		setPassword(t, c, mechanism, h, "alice", rig.Secret)
+	}
+	return c, client.RootCAs
+}
+
+func setPassword(t *testing.T, c *server.Cluster, mechanism int8, h func() hash.Hash, user, password string) {
+	t.Helper()
+	salted := must.Get(pbkdf2.Key(h, password, []byte("salt"), 4096, h().Size()))(t)
+	one := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
+	one.Name, one.Mechanism, one.Iterations, one.Salt, one.SaltedPassword = user, mechanism, 4096, []byte("salt"),
+		salted
+	req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
+	req.Upsertions = []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{one}
+	client := must.Get(c.Client())(t)
+	defer client.Close()
+	resp := must.Get(client.Request(rig.Deadline(t), req))(t)
+	if err := kerr.ErrorForCode(resp.(*kmsg.AlterUserSCRAMCredentialsResponse).Results[0].ErrorCode); err != nil { //nolint:forcetypeassert // the answer to such a request
+		t.Fatal(err)
+	}
+}
+
+func TestSecurity(t *testing.T) {
+	t.Parallel()
+	c, roots := secured(t)
+	as := func(user, password, mechanism string) kafka.Options {
+		return kafka.Options{Brokers: c.Listening(0), User: user, Password: password, Mechanism: mechanism,
+			Name: freshName(t), Timeout: 5 * time.Second}
+	}
+	over := func(trusted *tls.Config) kafka.Options {
+		return kafka.Options{Brokers: c.Listening(1), TLS: trusted, Name: freshName(t), Timeout: 5 * time.Second}
+	}
+	trusting := over(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	refused := map[string]rig.Refusal[kafka.Options]{
+		"unknown authority": rig.Says(over(&tls.Config{MinVersion: tls.VersionTLS12}), store.ErrUnavailable,
+			"certificate", "ca"),
+		"plain text to TLS": rig.Says(over(nil), store.ErrUnavailable),
+		"nobody's acl":      rig.Says(as("bob", rig.Secret, "plain"), store.ErrUnavailable, "kafka-acls.sh", "--topic"),
+		"no user":           rig.Says(as("", "", ""), store.ErrUnavailable),
+	}
+	t.Run("ways in", func(t *testing.T) {
+		t.Run("tls", func(t *testing.T) { t.Parallel(); use(t, trusting) })
+		for _, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512", ""} {
+			refused["wrong password, "+mechanism] = rig.Says(as("alice", rig.Secret+"!", mechanism),
+				store.ErrUnavailable, "try")
+			t.Run("mechanism "+mechanism, func(t *testing.T) {
+				t.Parallel()
+				use(t, as("alice", rig.Secret, mechanism))
+			})
+		}
+		rig.Refusals(t, kafka.Open, refused)
+	})
+}
+
+// use does a little of everything.
+func use(t *testing.T, o kafka.Options) {
+	t.Helper()
+	o.Timeout = 0 // as usual: a machine may be busy
+	s, ctx := openWith(t, o), rig.Deadline(t)
+	if _, err := s.Append(ctx, []byte("a")); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Put(ctx, store.Doc{Key: "a"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.JoinGroup(ctx, store.JoinRequest{Session: time.Minute, Rebalance: time.Minute}); err != nil {
+		t.Error(err)
+	}
 }

@@ -38,8 +38,7 @@ func TestSyncRecords(t *testing.T) {
 	o := kafka.Options{Brokers: servers(t), Name: freshName(t)}
 	open := func(t *testing.T) *kafka.Store { return openWith(t, o) }
 	say(t, open)
-	page, err := open(t).Read(rig.Deadline(t), 0, 1000)
-	must.Succeed(t, err)
+	page := must.Get(open(t).Read(rig.Deadline(t), 0, 1000))(t)
 	printed, err := server.Consumed(rig.LongDeadline(t), o.Brokers, o.Name+".log", len(page.Records))
 	server.Require(t, err)
 	t.Log("\n" + strings.Join(printed, "\n"))
@@ -66,8 +65,7 @@ func TestSyncRecords(t *testing.T) {
 // guide are the records that the guide shows.
 func guide(t *testing.T) (lines []string) {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/guide/protocols.md")
-	must.Succeed(t, err)
+	page := must.Get(os.ReadFile("../../../docs/guide/protocols.md"))(t)
 	for l := range strings.Lines(string(page)) {
 		if l = strings.TrimSpace(l); strings.HasPrefix(l, `{"syncEpoch"`) {
 			lines = append(lines, l)
@@ -162,4 +160,54 @@ func run(ctx context.Context, t *testing.T, open func(t *testing.T) *kafka.Store
 		}
 	}()
 	return m, over
+}
+
+// TestSyncOnThreeBrokers kills the broker that leads the topic of a cluster, and then the one that coordinates its
+// group. Each time the members agree again with the two that are left: what they run is shared, each partition has one
+// owner, and a new job is placed.
+func TestSyncOnThreeBrokers(t *testing.T) {
+	c := threeServers(t)
+	o := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}
+	open := func(t *testing.T) *kafka.Store { return openWith(t, o) }
+	_, first := start(t, open, "web-1")
+	_, second := start(t, open, "web-2")
+	jobs := 0
+	place := func(job cluster.JobID) {
+		t.Helper()
+		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "read", Spread: cluster.SpreadPartitioned,
+			Partitions: []string{"a", "b", "c", "d"}}}}
+		if got, err := first.Propose(rig.LongDeadline(t), cluster.SubmitJob{Job: job, Spec: spec}); err != nil ||
+			!got[0].Accepted {
+			t.Fatal(got, err)
+		}
+		jobs++
+		rig.Eventually(t, "both members run half of the partitions of "+string(job), func() bool {
+			return agreed(first, second) && owned(first, "web-1") == 2*jobs && owned(first, "web-2") == 2*jobs
+		})
+	}
+	place("before")
+	for _, victim := range []struct {
+		job  cluster.JobID
+		find func() int
+	}{
+		{"without-the-leader", func() int { return leader(t, c, o.Name+".log") }},
+		{"without-the-coordinator", func() int { return coordinator(t, c, o.Name) }},
+	} {
+		dead := victim.find()
+		must.Succeed(t, c.Kill(dead))
+		place(victim.job)
+		must.Succeed(t, c.Restart(rig.LongDeadline(t), dead))
+	}
+}
+
+// leader is the broker that leads a topic.
+func leader(t *testing.T, c *server.Cluster, topic string) int {
+	t.Helper()
+	return must.Get(c.Leader(rig.LongDeadline(t), topic))(t)
+}
+
+// agreed reports whether two members hold the same value.
+func agreed(a, b protocol.Member) bool {
+	one, other := a.Value(), b.Value()
+	return one.Index() == other.Index() && one.Digest() == other.Digest()
 }

@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
 
@@ -170,5 +172,123 @@ func (r *relay) inCluster(t *testing.T, open func()) {
 	r.with(faithful)
 	if !rewritten {
 		t.Fatal("the server does not say how many replicas there are")
+	}
+}
+
+// TestRequests counts what calls send, alone and where the server is one of several.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		open func(r *relay) *nats.Store
+		want map[string]int
+	}{
+		"one server": {
+			func(r *relay) *nats.Store { return r.open(t, nats.Options{Bucket: bucket()}) },
+			map[string]int{"get": 1, "trim": 2, "snapshot": 2, "save": 5},
+		},
+		"one of three": {
+			func(r *relay) *nats.Store { return r.openInCluster(t, bucket()) },
+			map[string]int{"get": 2, "trim": 3, "snapshot": 3, "save": 6},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := startRelay(t)
+			s, ctx := c.open(r), rig.Deadline(t)
+			before := r.requests()
+			there(t, s, "sent")
+			probe := r.requests() - before // what sent asks after the calls
+			owner, beside := rig.Session(t, s, time.Hour), rig.Session(t, s, time.Hour)
+			mustPut(t, beside, "s/2", "x", "")
+			var v, w store.Version
+			var index uint64
+			for _, call := range []struct {
+				name string
+				do   func() error
+				want int
+			}{
+				{"create", func() (err error) { v, err = s.Put(ctx, store.Doc{Key: "a"}); return err }, 1},
+				{"update", func() (err error) { v, err = s.Put(ctx, store.Doc{Key: "a", Version: v}); return err }, 1},
+				{"get", func() error { _, err := s.Get(ctx, "a"); return err }, c.want["get"]},
+				{"delete", func() error { return s.Delete(ctx, "a", v) }, 1},
+				{"heartbeat", func() (err error) { w, err = owner.Put(ctx, store.Doc{Key: "s/1"}); return err }, 1},
+				{"heartbeat again", func() (err error) {
+					w, err = owner.Put(ctx, store.Doc{Key: "s/1", Version: w})
+					return err
+				}, 1},
+				{"heartbeat with another",
+					func() error { _, err := beside.Put(ctx, store.Doc{Key: "s/3"}); return err }, 2},
+				{"append", func() (err error) { index, err = s.Append(ctx, []byte("x")); return err }, 1},
+				{"read of the newest record", func() error { _, err := s.Read(ctx, 0, 100); return err }, 1},
+				{"look without news", func() error { _, err := s.Read(ctx, index, 100); return err }, 1},
+				{"save", func() error { return s.SaveSnapshot(ctx, store.Record{Index: index, Data: []byte("x")}) },
+					c.want["save"]},
+				{"snapshot", func() error { _, err := s.Snapshot(ctx); return err }, c.want["snapshot"]},
+				{"trim", func() error { return s.Trim(ctx, index) }, c.want["trim"]},
+			} {
+				sent := r.sent(t, s, func() { must.Succeed(t, call.do()) }) + 1 - probe
+				if t.Logf("%s: %d", call.name, sent); sent != call.want {
+					t.Errorf("%s sent %d requests, want %d", call.name, sent, call.want)
+				}
+			}
+		})
+	}
+}
+
+// putNewest writes over whatever is there.
+func putNewest(t *testing.T, s *nats.Store, key, value string) {
+	d, err := s.Get(rig.Deadline(t), key)
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	if err == nil {
+		_, err = s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: d.Version})
+	}
+	if err != nil {
+		t.Errorf("put %q: %v", key, err)
+	}
+}
+
+// TestReadsAreConfirmed changes a document after a leader has read it: in a cluster that is what a leader answers that
+// was replaced.
+func TestReadsAreConfirmed(t *testing.T) {
+	t.Parallel()
+	b, r := bucket(), startRelay(t)
+	door, others, s := backdoorTo(t, b), openWith(t, nats.Options{Bucket: b}), r.openInCluster(t, b)
+	for _, value := range []string{"first", "second"} { // where there was nothing, and where there was something
+		r.onceAt("$JS.API.STREAM.MSG.GET."+door.docs(), func(_ *nc.Msg, pass func() []byte) []byte {
+			old := pass()
+			putNewest(t, others, "a", value)
+			return old
+		})
+		if d, err := s.Get(rig.Deadline(t), "a"); err != nil || string(d.Value) != value {
+			t.Errorf("get: %q, %v; want %q, which was acknowledged before the answer came", d.Value, err, value)
+		}
+	}
+	if there(t, s, "b") {
+		t.Error("there is a document that nobody wrote")
+	}
+}
+
+// TestLostRecord removes a record between others: a reader must get an error that does not say that it was trimmed.
+func TestLostRecord(t *testing.T) {
+	t.Parallel()
+	b := bucket()
+	maker, made := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
+	door := backdoorTo(t, bucket())
+	c := made.stream(t, made.log()).CachedInfo().Config
+	c.Name, c.Subjects, c.DenyDelete = door.log(), []string{door.logSubject()}, false // a stream that the store itself makes refuses what follows
+	must.Succeed(t, must.Err(door.js.CreateStream(rig.Deadline(t), c)))
+	s := openWith(t, nats.Options{Bucket: door.bucket})
+	indexes := appendN(t, s, 5)
+	must.Succeed(t, door.stream(t, door.log()).DeleteMsg(rig.Deadline(t), indexes[2]))
+	if _, err := s.Read(rig.Deadline(t), 0, 10); !errors.Is(err, nats.ErrDamaged) ||
+		errors.Is(err, store.ErrTruncated) {
+		t.Fatalf("read: %v, want ErrDamaged", err)
+	}
+	if page, err := s.Read(rig.Deadline(t), indexes[2], 10); err != nil || len(page.Records) != 2 {
+		t.Fatalf("read after it: %d records, %v", len(page.Records), err)
+	}
+	if err := made.stream(t, made.log()).DeleteMsg(rig.Deadline(t), appendN(t, maker, 2)[0]); err == nil {
+		t.Fatal("a log's stream lets single records be deleted")
 	}
 }

@@ -3,10 +3,13 @@ package nats_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	nc "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
@@ -18,8 +21,7 @@ func mustPut(t *testing.T, s interface {
 	Put(context.Context, store.Doc) (store.Version, error)
 }, key, value string, v store.Version) store.Version {
 	t.Helper()
-	got := must.Get(s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: v}))(t)
-	return got
+	return must.Get(s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: v}))(t)
 }
 
 func wantValue(t *testing.T, s *nats.Store, key, value string, v store.Version) {
@@ -49,20 +51,13 @@ func there(t *testing.T, s *nats.Store, key string) (is bool) {
 	return is
 }
 
-// newSession opens a session whose ttl is a whole second or more.
-func newSession(t *testing.T, s *nats.Store, ttl time.Duration) store.Session {
-	t.Helper()
-	owner := must.Get(s.OpenSession(rig.Deadline(t), ttl))(t)
-	return owner
-}
-
 // TestSilentUser writes nothing for longer than the ttl: the session lives on, and versions stay what they were.
 func TestSilentUser(t *testing.T) {
 	t.Parallel()
 	name := bucket()
 	a, b := openWith(t, nats.Options{Bucket: name}), openWith(t, nats.Options{Bucket: name})
 	door := backdoorTo(t, name)
-	owner := newSession(t, a, 10*time.Second) // renewed after half of that; a busy machine does not stop for the other half
+	owner := rig.Session(t, a, 10*time.Second) // renewed after half of that; a busy machine does not stop for the other half
 	v1 := mustPut(t, owner, "s/1", "x", "")
 	v2 := mustPut(t, owner, "s/2", "y", "")
 	first := door.newest(t, door.doc("s/1")).Sequence
@@ -94,7 +89,7 @@ func TestTakenOverDocumentIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	open := place.Empty(t)
 	a, b := open(t), open(t)
-	owner := newSession(t, a, time.Minute)
+	owner := rig.Session(t, a, time.Minute)
 	v1 := mustPut(t, owner, "s/1", "x", "")
 	v2 := mustPut(t, b, "s/1", "theirs", v1)
 	mustPut(t, owner, "s/2", "y", "") // repeats s/1 first
@@ -114,7 +109,7 @@ func TestPutRenewsAll(t *testing.T) {
 	b := bucket()
 	a, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
 	const ttl = 8 * time.Second // much longer than a busy machine stops
-	owner := newSession(t, a, ttl)
+	owner := rig.Session(t, a, ttl)
 	still := mustPut(t, owner, "s/still", "x", "")
 	start, before := time.Now(), door.newest(t, door.doc("s/still")).Sequence
 	for v := store.Version(""); time.Since(start) < ttl+2*time.Second; { // the server removes a document within a second of its end
@@ -142,7 +137,7 @@ func TestExpiredAtTheServerAlone(t *testing.T) {
 	t.Parallel()
 	b := bucket()
 	s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
-	owner := newSession(t, s, time.Hour)
+	owner := rig.Session(t, s, time.Hour)
 	v := mustPut(t, owner, "s/1", "x", "")
 	shortened := door.newest(t, door.doc("s/1"))
 	shortened.Header.Set("Nats-TTL", "1s")
@@ -172,11 +167,11 @@ func TestSessionOutlivesTheServersDeath(t *testing.T) {
 	link := proxyTo(t, p.URL())
 	o.URLs = []string{"nats://" + link.Addr()}
 	silent := openWith(t, o)
-	owner := newSession(t, live, 30*time.Second) // longer than a restart on a busy machine
+	owner := rig.Session(t, live, 30*time.Second) // longer than a restart on a busy machine
 	v := mustPut(t, owner, "s/live", "x", "")
 	const ttl = 4 * time.Second
 	start := time.Now()
-	mustPut(t, newSession(t, silent, ttl), "s/silent", "x", "")
+	mustPut(t, rig.Session(t, silent, ttl), "s/silent", "x", "")
 	link.Cut()
 	p.Kill(0)
 	must.Succeed(t, p.Restart(0))
@@ -196,4 +191,63 @@ func TestSessionOutlivesTheServersDeath(t *testing.T) {
 		t.Fatal("the session has ended, though its document is there")
 	default:
 	}
+}
+
+// TestAChangeBesideALostConsumer takes the consumer of a watch away and changes something at the moment in which the
+// watch notices: the client makes another consumer by itself, which delivers only what comes later.
+func TestAChangeBesideALostConsumer(t *testing.T) {
+	t.Parallel()
+	b := bucket()
+	changeBesideALostConsumer(t, openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b))
+}
+
+func changeBesideALostConsumer(t *testing.T, s *nats.Store, door backdoor) {
+	t.Helper()
+	for i := range 5 {
+		ctx := rig.Deadline(t)
+		hints := must.Get(s.Watch(ctx, fmt.Sprintf("w%d/", i)))(t)
+		rig.Hinted(t, hints)
+		loseConsumers(ctx, t, door, door.doc(fmt.Sprintf("w%d/", i))+">")
+		rig.Hinted(t, hints)
+		mustPut(t, s, fmt.Sprintf("w%d/a", i), "x", "")
+		rig.Hinted(t, hints)
+	}
+}
+
+// loseConsumers takes the consumers of a subject away, at least one. Of those that are listed one may be gone already:
+// a client, and a watch, leave old ones on the server for a moment.
+func loseConsumers(ctx context.Context, t *testing.T, door backdoor, subject string) {
+	t.Helper()
+	stream := door.stream(t, door.docs())
+	rig.Eventually(t, "a consumer is taken away", func() bool {
+		lost := 0
+		for info := range stream.ListConsumers(ctx).Info() {
+			if !slices.Contains(append(info.Config.FilterSubjects, info.Config.FilterSubject), subject) {
+				continue
+			}
+			if err := stream.DeleteConsumer(ctx, info.Name); err == nil {
+				lost++
+			} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				t.Logf("delete consumer %s: %v", info.Name, err) // there may be no leader at the moment
+			}
+		}
+		return lost > 0
+	})
+}
+
+// TestConsumersGo closes many watches: the server must not keep what they used.
+func TestConsumersGo(t *testing.T) {
+	t.Parallel()
+	b := bucket()
+	s, door := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
+	consumers := func() int { return door.stream(t, door.log()).CachedInfo().State.Consumers }
+	ctx, cancel := context.WithCancel(rig.Deadline(t))
+	for range 5 {
+		must.Succeed(t, must.Err(s.WatchLog(ctx)))
+	}
+	rig.Eventually(t, "there are five consumers", func() bool { return consumers() == 5 })
+	start := time.Now()
+	cancel()
+	rig.Eventually(t, "the consumers are gone", func() bool { return consumers() == 0 })
+	t.Logf("gone after %v", time.Since(start).Round(time.Millisecond))
 }

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -42,11 +43,7 @@ func sql(t *testing.T, s *server.Server, text string) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s, o := guarded(t)
-	with := func(change func(*postgres.Options)) postgres.Options {
-		changed := o
-		change(&changed)
-		return changed
-	}
+	with := rig.With(o)
 	for name, c := range map[string]rig.Refusal[postgres.Options]{ // order-free: each is judged alone
 		"wrong password": rig.Says(with(func(o *postgres.Options) { o.Password = rig.Secret + "!" }), nil,
 			"password authentication failed", "check user and password"),
@@ -127,7 +124,7 @@ func TestTooManyConnections(t *testing.T) {
 	sql(t, s, "CREATE USER al; GRANT CREATE ON DATABASE rota TO al")
 	o := on(s)
 	o.User = "al"
-	openSession(t, openWith(t, o)) // 3: one works, one listens, one waits
+	rig.Session(t, openWith(t, o), time.Minute) // 3: one works, one listens, one waits
 	rig.Eventually(t, "no connection is left", func() bool {
 		c, err := postgres.Open(rig.Deadline(t), o)
 		if err == nil {
@@ -199,5 +196,73 @@ func TestOptions(t *testing.T) {
 		"host 2, \"h:x\", is": {Hosts: []string{"h", "h:x"}},
 	} {
 		rig.Refused(t, postgres.Open, o, nil, want)
+	}
+}
+
+// TestTLS: all contracts work over an encrypted connection, and what is wrong with one is said.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	cert, key, client := rig.Certificate(t)
+	s := own(t, server.Options{
+		Settings: []string{"ssl=on"}, Files: map[string]string{"server.crt": cert, "server.key": key},
+		HBA: "host all rota 127.0.0.1/32 trust\nhostssl all al 127.0.0.1/32 scram-sha-256\n",
+	})
+	sql(t, s, "CREATE USER al PASSWORD '"+rig.Secret+"'")
+	o := on(s)
+	o.User, o.Password, o.TLS = "al", rig.Secret, client
+	sql(t, s, fmt.Sprintf("CREATE SCHEMA %q AUTHORIZATION al", o.Schema))
+	st := openWith(t, o)
+	hints := must.Get(st.Watch(rig.Deadline(t), ""))(t)
+	<-hints
+	must.Succeed(t, must.Err(rig.Session(t, st, time.Minute).Put(rig.Deadline(t), store.Doc{Key: "s"})))
+	rig.Hinted(t, hints)
+	if n := ties(t, s, o); n != 1 {
+		t.Errorf("%d ties of a session over TLS, want 1", n)
+	}
+	with := rig.With(o)
+	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = nil }), nil, "pg_hba.conf",
+		"it may want TLS")
+	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }),
+		nil, "certificate of the authority")
+	rig.Refused(t, postgres.Open,
+		with(func(o *postgres.Options) { o.TLS = client.Clone(); o.TLS.ServerName = "db.example" }), nil,
+		"use the name that it has")
+	plain := options(t)
+	plain.TLS = client
+	rig.Refused(t, postgres.Open, plain, nil, "does not speak TLS")
+}
+
+// TestPooler: pgbouncer is refused where it shares the server's processes, and used where it does not; then heartbeats
+// judge alone.
+func TestPooler(t *testing.T) {
+	t.Parallel()
+	s := own(t, server.Options{})
+	o := on(s)
+	openWith(t, o)
+	for _, mode := range []string{"transaction", "statement", "session"} {
+		t.Run(mode, func(t *testing.T) {
+			b, err := s.Bouncer(rig.Deadline(t), mode)
+			if _, ok := errors.AsType[*server.MissingError](err); ok {
+				t.Skipf("NOT TESTED: %v", err)
+			}
+			must.Succeed(t, err)
+			t.Cleanup(b.Stop)
+			o := through(o, b.Addr())
+			if mode != "session" {
+				for range 5 {
+					rig.Refused(t, postgres.Open, o, nil, "pgbouncer", "pool_mode=session")
+				}
+				return
+			}
+			st := openWith(t, o)
+			hints := must.Get(st.Watch(rig.Deadline(t), ""))(t)
+			<-hints
+			n := rig.Session(t, st, time.Minute)
+			must.Succeed(t, must.Err(n.Put(rig.Deadline(t), store.Doc{Key: "s"})))
+			rig.Hinted(t, hints)
+			if n := ties(t, s, o); n != 0 {
+				t.Errorf("%d ties behind a pooler, want none", n)
+			}
+		})
 	}
 }

@@ -1,8 +1,13 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,12 +18,6 @@ import (
 	"github.com/rota-run/rota/store/postgres"
 )
 
-func openSession(t *testing.T, s *postgres.Store) store.Session {
-	t.Helper()
-	n := must.Get(s.OpenSession(rig.Deadline(t), time.Minute))(t)
-	return n
-}
-
 // count asks the shared server for a number.
 func count(t *testing.T, s *server.Server, format string, args ...any) int {
 	t.Helper()
@@ -26,8 +25,7 @@ func count(t *testing.T, s *server.Server, format string, args ...any) int {
 	if err != nil || len(column) != 1 {
 		t.Fatalf("%v, %v", column, err)
 	}
-	n := must.Get(strconv.Atoi(column[0]))(t)
-	return n
+	return must.Get(strconv.Atoi(column[0]))(t)
 }
 
 func ties(t *testing.T, s *server.Server, o postgres.Options) int {
@@ -50,12 +48,12 @@ AND l.classid::bigint << 32 | l.objid::bigint = t.owner AND l.mode = 'ExclusiveL
 func TestSessionIsTied(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	openSession(t, openWith(t, o))
+	rig.Session(t, openWith(t, o), time.Minute)
 	if n := ties(t, standing(t), o); n != 1 {
 		t.Errorf("%d ties of a session on a direct connection, want 1", n)
 	}
 	behind := openWith(t, through(o, rig.Link(t, o.Hosts[0]).Addr()))
-	n := openSession(t, behind)
+	n := rig.Session(t, behind, time.Minute)
 	if n := ties(t, standing(t), o); n != 1 {
 		t.Errorf("%d ties after a session behind a proxy, want 1", n)
 	}
@@ -70,8 +68,8 @@ func TestSessionOutlivesItsConnection(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	witness, s := openWith(t, o), openWith(t, o)
-	openSession(t, witness)
-	n := openSession(t, s)
+	rig.Session(t, witness, time.Minute)
+	n := rig.Session(t, s, time.Minute)
 	v, err := n.Put(rig.Deadline(t), store.Doc{Key: "s"})
 	must.Succeed(t, err)
 	for range 5 {
@@ -95,8 +93,8 @@ func TestSessionOutlivesTheServer(t *testing.T) {
 	srv := own(t, server.Options{})
 	o := on(srv)
 	witness, s := openWith(t, o), openWith(t, o)
-	openSession(t, witness)
-	n := openSession(t, s)
+	rig.Session(t, witness, time.Minute)
+	n := rig.Session(t, s, time.Minute)
 	v := must.Get(n.Put(rig.Deadline(t), store.Doc{Key: "s"}))(t)
 	must.Succeed(t, srv.Kill())
 	must.Succeed(t, srv.Restart(rig.Deadline(t)))
@@ -111,5 +109,109 @@ func TestSessionOutlivesTheServer(t *testing.T) {
 			v = w
 		}
 		return err == nil
+	})
+}
+
+// holderVariable makes this program a process that holds a session, on the server and in the schema that it names.
+const holderVariable = "ROTA_POSTGRES_TEST_HOLDER"
+
+// holderTTL is much longer than it may take to notice that the holder is dead.
+const holderTTL = time.Minute
+
+// hold puts a document with a session, says so, and waits for the end of its input.
+func hold(where string) error {
+	addr, schema, _ := strings.Cut(where, " ")
+	ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
+	defer cancel()
+	s, err := postgres.Open(ctx,
+		postgres.Options{Hosts: []string{addr}, Schema: schema, Password: os.Getenv(server.PasswordVariable)})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	n, err := s.OpenSession(ctx, holderTTL)
+	if err != nil {
+		return err
+	}
+	if _, err := n.Put(ctx, store.Doc{Key: "s"}); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stdout, "held")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// holder starts a process that holds the document "s" with a session.
+func holder(t *testing.T, o postgres.Options) *rig.Process {
+	t.Helper()
+	p := rig.Again(t, holderVariable, o.Hosts[0]+" "+o.Schema)
+	if line, _ := p.Line(); line != "held" {
+		t.Fatalf("the holder said %q", line)
+	}
+	return p
+}
+
+// awaitGone waits until a document is gone, by hints alone.
+func awaitGone(t *testing.T, s *postgres.Store, hints <-chan struct{}, key string) {
+	t.Helper()
+	for {
+		_, err := s.Get(rig.Deadline(t), key)
+		if errors.Is(err, store.ErrNotFound) {
+			return
+		}
+		must.Succeed(t, err)
+		rig.Hinted(t, hints)
+	}
+}
+
+// TestSessionOfAKilledProcess kills the owner of a session, which cannot close it: others with sessions hear of it at
+// once, long before its ttl.
+func TestSessionOfAKilledProcess(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	s := openWith(t, o)
+	rig.Session(t, s, time.Minute)
+	hints := must.Get(s.Watch(rig.LongDeadline(t), ""))(t)
+	for range 3 {
+		held := holder(t, o)
+		held.Kill()
+		killed := time.Now()
+		awaitGone(t, s, hints, "s")
+		t.Logf("the document of a session of %v was gone %v after kill -9", holderTTL,
+			time.Since(killed).Round(time.Millisecond))
+		if since := time.Since(killed); since > holderTTL/2 {
+			t.Errorf("gone after %v", since)
+		}
+	}
+}
+
+// TestSeveralKilledAtOnce: one that was to notice the end of another dies with it.
+func TestSeveralKilledAtOnce(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	s := openWith(t, o)
+	rig.Session(t, s, time.Minute)
+	var dead []*rig.Process
+	for range 3 {
+		dead = append(dead, holder(t, o))
+		d, err := s.Get(rig.Deadline(t), "s") // nobody else may have it
+		must.Succeed(t, err)
+		must.Succeed(t, s.Delete(rig.Deadline(t), "s", d.Version))
+	}
+	for _, p := range dead {
+		_ = p.Cmd.Process.Kill() // all, and then each is waited for
+	}
+	rig.Eventually(t, "the sessions of all three are gone", func() bool { return sessions(t, o) == 1 })
+}
+
+// TestDeadWithoutWitness kills the only process with a session: a reader without one finds it dead, and has it removed.
+func TestDeadWithoutWitness(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	s := openWith(t, o)
+	holder(t, o).Kill()
+	rig.Eventually(t, "the document is gone", func() bool {
+		_, err := s.Get(rig.Deadline(t), "s")
+		return errors.Is(err, store.ErrNotFound)
 	})
 }

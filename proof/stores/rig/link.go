@@ -2,9 +2,11 @@ package rig
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/rota-run/rota/proof/faultproxy"
+	"github.com/rota-run/rota/store/driver/drivertest"
 )
 
 // Link returns a link to a server, host:port. Open it before the handle that uses it: the handle is then closed first,
@@ -42,4 +44,45 @@ func Heal(t testing.TB, p *faultproxy.Proxy) {
 	if err := p.Heal(); err != nil {
 		t.Errorf("heal the link: %v", err)
 	}
+}
+
+// driverLink is a link between one driver and its server.
+type driverLink struct {
+	t      *testing.T
+	proxy  *faultproxy.Proxy
+	newest func() any
+	fault  drivertest.Fault
+	over   sync.WaitGroup
+}
+
+// DriverLink makes a link for the suite of drivers. The value of newest is another one, compared by ==, after the
+// server has executed a change; it must not ask through the proxy.
+func DriverLink(t *testing.T, proxy *faultproxy.Proxy, newest func() any) drivertest.Link {
+	return &driverLink{t: t, proxy: proxy, newest: newest}
+}
+
+// Next implements drivertest.Link. A request that is held is lost or late by what Arrive does with it.
+func (l *driverLink) Next(f drivertest.Fault, meanwhile func()) {
+	l.fault = f
+	if f != drivertest.LostReply {
+		l.proxy.StallRequests()
+		meanwhile()
+		return
+	}
+	before := l.newest()
+	l.proxy.DropReplies()
+	l.over.Go(func() {
+		Eventually(l.t, "the server has executed it", func() bool { return l.newest() != before })
+		meanwhile()
+		l.proxy.Reset()
+	})
+}
+
+// Arrive implements drivertest.Link.
+func (l *driverLink) Arrive() {
+	l.over.Wait()
+	if l.fault == drivertest.LostRequest {
+		l.proxy.Reset()
+	}
+	Heal(l.t, l.proxy)
 }

@@ -8,6 +8,9 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/leader"
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store"
@@ -56,6 +59,12 @@ func (p Place[O, S]) opened(t testing.TB, o O) S {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Session opens a session of a handle.
+func Session(t testing.TB, s store.Sessions, ttl time.Duration) store.Session {
+	t.Helper()
+	return must.Get(s.OpenSession(Deadline(t), ttl))(t)
 }
 
 // Empty is a storetest.Open.
@@ -150,4 +159,25 @@ func ThroughLink[O any, S Backend, D interface{ Close() error }](
 	behind := p.At(o, proxy.Addr())
 	hurry(&behind)
 	return witness, Driver(t, open, behind), DriverLink(t, proxy, now)
+}
+
+// protocols are those that run on each store.
+func protocols() map[string]protocol.Protocol {
+	return map[string]protocol.Protocol{"replica": replica.Protocol{}, "leader": leader.Protocol{},
+		"lease": lease.Protocol{}}
+}
+
+// Stories runs the stories of each protocol on a real server. A member that crashes leaves documents that must expire.
+// A link that holds all bytes makes the store unavailable.
+func Stories(t *testing.T, members func(protocol.Protocol) protocoltest.Setup) {
+	for name, p := range protocols() { // order-free: each is a test of its own
+		t.Run(name, func(t *testing.T) { t.Parallel(); protocoltest.Run(t, members(p)) })
+	}
+}
+
+// Storms runs members of each protocol whose links to a real server break at random.
+func Storms(t *testing.T, members func(protocol.Protocol) protocoltest.Setup) {
+	for name, p := range protocols() { // order-free: each is a test of its own
+		t.Run(name, func(t *testing.T) { t.Parallel(); protocoltest.Storm(t, members(p)) })
+	}
 }

@@ -2,9 +2,16 @@ package rig
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"io"
+	"math/big"
 	"net"
 	"sync"
 	"testing"
@@ -24,6 +31,15 @@ type Refusal[O any] = refusal.Case[O]
 
 // Says is refusal.Says.
 func Says[O any](o O, is error, words ...string) Refusal[O] { return refusal.Says(o, is, words...) }
+
+// With returns what makes options like these, but for what it changes.
+func With[O any](o O) func(change func(*O)) O {
+	return func(change func(*O)) O {
+		changed := o
+		change(&changed)
+		return changed
+	}
+}
 
 // Refusals is refusal.All.
 func Refusals[O any, S io.Closer](t *testing.T, open refusal.Opener[O, S], cases map[string]Refusal[O]) {
@@ -96,8 +112,7 @@ func Silent(t testing.TB) string {
 // Greets calls each for each connection, and keeps it open until the test ends. It returns its address.
 func Greets(t testing.TB, each func(net.Conn)) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	var open []net.Conn
 	var accepting, all sync.WaitGroup
 	accepting.Go(func() {
@@ -157,4 +172,24 @@ func TLSFront(t testing.TB, server string, c *tls.Config) string {
 		behind.Close()
 		over.Wait()
 	})
+}
+
+// Certificate makes a certificate for 127.0.0.1 that signs itself, and its key, both as PEM, and the side of a client
+// that trusts it alone.
+func Certificate(t testing.TB) (cert, key string, client *tls.Config) {
+	t.Helper()
+	secret := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &secret.PublicKey, secret))(t)
+	private := must.Get(x509.MarshalPKCS8PrivateKey(secret))(t)
+	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	client = &tls.Config{RootCAs: x509.NewCertPool()}
+	client.RootCAs.AppendCertsFromPEM(public)
+	return string(public), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})), client
 }

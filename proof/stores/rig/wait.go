@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
 )
 
 // Patience bounds waits that only a failure exhausts; LongPatience is for what takes many steps.
@@ -66,5 +69,53 @@ func Drain(hints <-chan struct{}) {
 	select {
 	case <-hints:
 	default:
+	}
+}
+
+// inARow is how many reads must be answered one after the other: clients that have several connections take turns among
+// them.
+const inARow = 30
+
+// Answers waits until a handle, one of whose servers is silent, no longer asks that one: many reads of a document in a
+// row get its version.
+func Answers(t testing.TB, s store.Docs, key string, v store.Version) {
+	t.Helper()
+	ctx, began, asked := LongDeadline(t), time.Now(), 0
+	for answers := 0; answers < inARow; asked++ {
+		if answered(ctx, s, key, v) {
+			answers++
+			continue
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("a server is silent, and is still asked after %v", time.Since(began))
+		}
+		answers = 0
+		time.Sleep(10 * time.Millisecond) // waits: between two attempts; the end is that of ctx
+	}
+	t.Logf("a server is silent: it is no longer asked after %v and %d calls", time.Since(began).Round(time.Millisecond),
+		asked-inARow)
+}
+
+func answered(ctx context.Context, s store.Docs, key string, v store.Version) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // enough for a busy machine, too little for a server that is silent
+	defer cancel()
+	d, err := s.Get(ctx, key)
+	return err == nil && d.Version == v
+}
+
+// Records are all of a log, which must not be trimmed.
+func Records(t testing.TB, s store.Log) (all []store.Record) {
+	t.Helper()
+	for after := uint64(0); ; {
+		page := must.Get(s.Read(Deadline(t), after, 1000))(t)
+		if all = append(all, page.Records...); len(all) > 0 {
+			after = all[len(all)-1].Index
+		}
+		if after == page.Head {
+			return all
+		}
+		if len(page.Records) == 0 {
+			t.Fatalf("there is nothing behind %d, and the log ends at %d", after, page.Head)
+		}
 	}
 }

@@ -8,19 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/output"
+	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
 )
-
-func openSession(t *testing.T, s *zookeeper.Store, ttl time.Duration) store.Session {
-	t.Helper()
-	owned := must.Get(s.OpenSession(rig.Deadline(t), ttl))(t)
-	return owned
-}
 
 // TestSessionTimeoutsOfTheServer asks for sessions that are longer and shorter than those which the server grants.
 func TestSessionTimeoutsOfTheServer(t *testing.T) {
@@ -39,7 +36,7 @@ func TestSessionTimeoutsOfTheServer(t *testing.T) {
 	if text := warnings.String(); text != "" {
 		t.Errorf("warned before a session was granted: %s", text)
 	}
-	openSession(t, s, 300*time.Millisecond) // the server makes 2 s of it
+	rig.Session(t, s, 300*time.Millisecond) // the server makes 2 s of it
 	if text := warnings.String(); !strings.Contains(text, "asked=300ms granted=2s") {
 		t.Errorf("warned of %q, want that 2 s were granted where 300 ms were asked for", text)
 	}
@@ -55,7 +52,7 @@ func TestSessionsSurviveTheLeader(t *testing.T) {
 	t.Parallel()
 	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.LongDeadline(t)
 	witness := openWith(t, zookeeper.Options{Servers: c.Servers()})
-	owned := openSession(t, openWith(t, zookeeper.Options{Servers: c.Servers()}), time.Minute) // longer than an election on a busy machine
+	owned := rig.Session(t, openWith(t, zookeeper.Options{Servers: c.Servers()}), time.Minute) // longer than an election on a busy machine
 	v := must.Get(owned.Put(ctx, store.Doc{Key: "a"}))(t)
 	leader := must.Get(c.Leader(ctx))(t)
 	c.Kill(leader)
@@ -73,4 +70,76 @@ func TestSessionsSurviveTheLeader(t *testing.T) {
 		}
 		return err == nil
 	})
+}
+
+// newest returns the newest session that was granted to a client of a tap.
+func newest(tap *tap) uint64 {
+	granted := tap.granted()
+	return granted[len(granted)-1]
+}
+
+// cutOff returns what a handle is reached through, and cuts it off until the servers have ended its session. They end
+// sessions in the order of their last signs of life plus their timeouts: so a session that began later, has a longer
+// timeout and is cut off too ends later.
+func cutOff(t *testing.T, link *faultproxy.Proxy, session time.Duration) {
+	t.Helper()
+	link.Refuse()
+	link.Stall()
+	later := rig.Link(t, servers(t)[0])
+	watched := nodes{raw(t, []string{later.Addr()}, 2*session), ""}
+	node := "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")
+	watched.create(t, node, nil, zk.FlagEphemeral)
+	later.Stall()
+	witness := raw(t, servers(t), 10*time.Second)
+	rig.Eventually(t, "the servers have ended the later session", func() bool {
+		there, _, err := witness.Exists(node)
+		return err == nil && !there
+	})
+}
+
+// TestWatchesOutliveTheSession cuts a handle off for so long that the servers end its session, and with it ZooKeeper's
+// watches.
+func TestWatchesOutliveTheSession(t *testing.T) {
+	t.Parallel()
+	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
+	direct := openWith(t, o)
+	o.Session = time.Second // a pause of a busy machine may end it at any time, so this handle only watches
+	through, link, tap := openTapped(t, o)
+	ctx := rig.Deadline(t)
+	docs := must.Get(through.Watch(ctx, "w/"))(t)
+	log := must.Get(through.WatchLog(ctx))(t)
+	v, err := direct.Put(ctx, store.Doc{Key: "w/a"})
+	must.Succeed(t, err)
+	before := newest(tap)
+	cutOff(t, link, o.Session)
+	rig.Drain(docs)
+	rig.Drain(log)
+	if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
+		t.Fatal(err)
+	}
+	must.Succeed(t, must.Err(direct.Append(ctx, nil)))
+	must.Succeed(t, link.Heal())
+	rig.Hinted(t, docs)
+	rig.Hinted(t, log)
+	if after := newest(tap); after == before {
+		t.Fatalf("the session %x is still the same: the test has shown nothing", after)
+	}
+	for range 2 {
+		rig.Eventually(t, "the watch is quiet", func() bool {
+			select {
+			case <-docs:
+				return false
+			case <-log:
+				return false
+			default:
+				return true
+			}
+		})
+		if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
+			t.Fatal(err)
+		}
+		rig.Hinted(t, docs)
+		must.Succeed(t, must.Err(direct.Append(ctx, nil)))
+		rig.Hinted(t, log)
+	}
 }

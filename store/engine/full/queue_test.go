@@ -60,8 +60,7 @@ func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves in
 		}
 		receive := func(of *full.Bare, from store.Shard, lease time.Duration) []store.Message {
 			t.Helper()
-			got := must.Get(of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease}))(t)
-			return got
+			return must.Get(of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease}))(t)
 		}
 		put("h", held, held)
 		first := receive(slept, held, time.Hour)
@@ -145,8 +144,7 @@ func TestQueueBundles(t *testing.T) {
 		for i := range messages {
 			u.Outputs = append(u.Outputs, store.Put{Shard: in, Segments: 1, Data: data(round, i)})
 		}
-		_, err := s.Commit(ctx, "f", u)
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(s.Commit(ctx, "f", u)))
 		if n := rowsBelow(t, m, "q/"); n > 3*16+1 {
 			t.Fatalf("%d rows of data in round %d", n, round)
 		}

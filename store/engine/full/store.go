@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/engine/log"
+	inner "github.com/rota-run/rota/store/internal/driver"
 	"github.com/rota-run/rota/store/internal/logqueue"
 )
 
@@ -46,12 +46,7 @@ type Bare struct {
 	queues  *logqueue.Store
 	o       Options
 
-	ctx context.Context //nolint:containedctx // ends with the handle; its cause is store.ErrClosed
-	end context.CancelCauseFunc
-
-	mu     sync.Mutex
-	closed bool
-	inside sync.WaitGroup // calls; Add only with mu held and not closed
+	life *inner.Life
 }
 
 // Vigilant is a driver with documents and vigils.
@@ -85,10 +80,8 @@ func NewBare(d engine.Driver, o Options) *Bare {
 }
 
 func bare(rows *engine.Rows, docs *engine.Docs, o Options) *Bare {
-	s := &Bare{driver: rows.Driver, o: o, docs: docs, records: log.Open(rows, log.Main)}
-	s.queues = logqueue.New(&journals{rows})
-	s.ctx, s.end = context.WithCancelCause(context.Background())
-	return s
+	return &Bare{driver: rows.Driver, o: o, docs: docs, records: log.Open(rows, log.Main),
+		queues: logqueue.New(&journals{rows}), life: inner.NewLife()}
 }
 
 // New makes a handle of a driver, which is the handle's to close. Its sessions are leases.
@@ -114,33 +107,24 @@ func (o Options) logged() Options {
 
 // Close implements store.Store. A second call does nothing.
 func (s *Bare) Close() error {
-	if !s.refuse() {
+	if !s.life.Close() {
 		return nil
 	}
 	return s.stop()
 }
 
-// refuse makes the handle take no more calls; false if it took none before.
-func (s *Bare) refuse() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	open := !s.closed
-	s.closed = true
-	return open
-}
-
 // stop ends what is under way.
 func (s *Bare) stop() error {
-	s.end(store.ErrClosed)
+	s.life.Cancel(store.ErrClosed)
 	err := s.driver.Close()
-	s.inside.Wait()
+	s.life.End()
 	return s.placed(err)
 }
 
 // Close implements store.Store. The sessions of this handle end at once. Close tells the store, but does not wait long:
 // if that does not answer, the documents vanish when their leases run out. A second call does nothing.
 func (s *Store) Close() error {
-	if !s.refuse() {
+	if !s.life.Close() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
@@ -162,24 +146,23 @@ func (s *Bare) placed(err error) error {
 // enter begins a call, or returns why the handle takes none. The context that it returns also ends with the handle.
 // After a nil error the caller must call leave.
 func (s *Bare) enter(ctx context.Context, changes bool) (calling context.Context, leave func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
-	case s.closed:
+	}
+	release, open := s.life.Hold()
+	switch {
+	case !open:
 		return nil, nil, store.ErrClosed
 	case changes && s.o.ReadOnly:
+		release()
 		return nil, nil, store.ErrReadOnly
 	}
-	s.inside.Add(1)
-	calling, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.ctx, func() { cancel(store.ErrClosed) })
-	return calling, func() {
-		stop()
-		cancel(nil)
-		s.inside.Done()
-	}, nil
+	calling, stop, err := s.life.Enter(ctx)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return calling, func() { stop(); release() }, nil
 }
 
 // The kinds of calls.

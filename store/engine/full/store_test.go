@@ -268,8 +268,7 @@ func TestForeignRow(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s, h := newPlace().open(t)
-	_, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("ours")})
-	must.Succeed(t, err)
+	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("ours")})))
 	must.Succeed(t, must.Err(h.Swap(ctx, driver.Op{Key: "d/a/2", Value: []byte("theirs")})))
 	docs, err := s.List(ctx, "a/")
 	if err != nil || len(docs) != 2 || string(docs[0].Value) != "ours" || string(docs[1].Value) != "theirs" {

@@ -263,3 +263,10 @@ func sweptJournal(m adversary.Model, rows adversary.Rows) string {
 	}
 	return ""
 }
+
+func TestFlawsFit(t *testing.T) { t.Parallel(); mutanttest.Fit(t) }
+
+func TestFlawsAreFound(t *testing.T) {
+	t.Parallel()
+	mutanttest.AreFound(t, "store/engine/log")
+}

@@ -27,8 +27,7 @@ func TestBatchOfAJournal(t *testing.T) {
 	}
 	turn := h.take()
 	h.serveTurn(turn)
-	page, err := h.Log.Read(t.Context(), 0, 100)
-	must.Succeed(t, err)
+	page := must.Get(h.Log.Read(t.Context(), 0, 100))(t)
 	for i, w := range turn.batch {
 		r := page.Records[i]
 		if got := <-w.answer; got.err != nil || got.index != r.Index || string(r.Data) != fmt.Sprint(i) {

@@ -141,11 +141,9 @@ func TestReadWith(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) func(*testing.T) handle{"rows": counting,
 		"journal": onOrdered} { // order-free
 		ctx, h := t.Context(), open(t)(t)
-		v, err := h.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
-		must.Succeed(t, err)
+		v := must.Get(h.Put(ctx, store.Doc{Key: "a", Value: []byte("x")}))(t)
 		must.Succeed(t, must.Err(h.Append(ctx, []byte("q"))))
-		at, err := h.Append(ctx, []byte("r"))
-		must.Succeed(t, err)
+		at := must.Get(h.Append(ctx, []byte("r")))(t)
 		look := func(after uint64, records int, want error) {
 			t.Helper()
 			page, docs, err := h.ReadWith(ctx, after, 10, []string{"a", "none"})

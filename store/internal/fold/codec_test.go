@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/ordered"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 )
@@ -75,4 +76,10 @@ func FuzzState(f *testing.F) {
 			t.Fatalf("the snapshot at 7 is at %d", s.applied)
 		}
 	})
+}
+
+func TestFlawsFit(t *testing.T) { t.Parallel(); mutanttest.Fit(t) }
+
+func TestFlawsAreFound(t *testing.T) {
+	mutanttest.AreFound(t, "store/internal/fold", "-test.timeout", "20s")
 }

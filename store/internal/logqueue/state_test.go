@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/ordered"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 	"github.com/rota-run/rota/store"
 )
 
@@ -197,4 +198,10 @@ func TestCounts(t *testing.T) {
 	if newReader(x.data).int(&n); n < 0 {
 		t.Errorf("it is %d", n)
 	}
+}
+
+func TestFlawsFit(t *testing.T) { t.Parallel(); mutanttest.Fit(t) }
+
+func TestFlawsAreFound(t *testing.T) {
+	mutanttest.AreFound(t, "store/internal/logqueue", "-test.timeout", "8s")
 }
