@@ -2,6 +2,7 @@ package guardian
 
 import (
 	"context"
+	"errors"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -158,6 +159,10 @@ func TestWhoCloses(t *testing.T) {
 		}
 		if left {
 			close(ended)
+		}
+		g.Close() // a second time does nothing
+		if g.lost(errors.New("killed")); g.State() != "lost: killed" {
+			t.Errorf("without a child it is %s", g.State())
 		}
 	}
 }
