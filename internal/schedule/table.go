@@ -21,7 +21,7 @@ type Table struct {
 }
 
 // NewTable builds a view of members sorted by ID, classes by Key and items by ID, so that the indexes of moves refer to
-// them. It adds to Load and Count of the members what they own. The caller must not change classes and items afterwards.
+// them. It adds to Load and Count of the members what they own. The caller must not change classes and items after it.
 func NewTable(members []Member, classes []Class, items []Item) *Table {
 	t := &Table{members: slices.Clone(members), classes: classes, items: items}
 	t.divide()
