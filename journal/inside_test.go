@@ -97,6 +97,11 @@ func TestMemoryIsBounded(t *testing.T) {
 	if got, err := m.Read(t.Context(), Query{}); err != nil || len(got) != 10 || got[9].Message != "newest" {
 		t.Errorf("got %v, %v", got, err)
 	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := m.Read(ended, Query{}); err == nil || m.Append(ended) == nil {
+		t.Error("a context that has ended is no error")
+	}
 }
 
 // TestHoursOfAQuery: few hours are listed one by one, many, or those of a task, at once.

@@ -179,7 +179,10 @@ func NewMemory(most int) *Memory {
 }
 
 // Append implements Journal.
-func (m *Memory) Append(_ context.Context, records ...Record) error {
+func (m *Memory) Append(ctx context.Context, records ...Record) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.records = append(m.records, records...)
@@ -192,7 +195,10 @@ func (m *Memory) Append(_ context.Context, records ...Record) error {
 func (m *Memory) newest() []Record { return m.records[max(0, len(m.records)-m.most):] }
 
 // Read implements Journal.
-func (m *Memory) Read(_ context.Context, q Query) ([]Record, error) {
+func (m *Memory) Read(ctx context.Context, q Query) ([]Record, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return q.answer(m.newest()), nil
