@@ -86,6 +86,9 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 						errs = append(errs, err)
 						return true
 					}
+					if len(m.outstanding) != 3 { // and this one
+						t.Errorf("%d are outstanding besides, of a window of 4", len(m.outstanding))
+					}
 					cancel(enough)
 					for _, i := range m.outstanding {
 						<-i.done
@@ -97,10 +100,15 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 				time.Sleep(time.Millisecond) // waits: in virtual time
 			}
 			<-ended
+			late := mapping[int, int]{f: m.f, to: c, window: 4} // it begins when ctx has ended
+			late.run(ctx, slices.Values([]int{7}), func(_ int, err error) bool { errs = append(errs, err); return true })
+			late.outstanding = []*item[int]{{done: ended}, // its submission failed
+				{done: ended, call: must.Get(m.f.Submit(t.Context(), c, 8))(t)}}
+			late.abandon()
 			c.Close()
 			cancel(nil)
-			if len(errs) != 1 || !errors.Is(errs[0], enough) {
-				t.Fatalf("it yielded the errors %v, want the cause once", errs)
+			if len(errs) != 2 || !errors.Is(errs[0], enough) || !errors.Is(errs[1], enough) {
+				t.Fatalf("they yielded the errors %v, want the cause once each", errs)
 			}
 			all := must.Get(docs.List(t.Context(), prefix))(t)
 			for _, d := range all {

@@ -83,6 +83,9 @@ func TestAWriteThatTakesLongHoldsUpNoOther(t *testing.T) {
 // TestMemoryIsBounded: it holds at most twice what it promises, and does not move records at every append.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
+	if usual := NewMemory(0).most; usual != 1000 {
+		t.Errorf("it keeps %d records where no number is given", usual)
+	}
 	m := NewMemory(10)
 	for n := 1; n <= 100; n++ {
 		must.Succeed(t, m.Append(t.Context(), Record{Kind: RunError}))
@@ -93,6 +96,11 @@ func TestMemoryIsBounded(t *testing.T) {
 	must.Succeed(t, m.Append(t.Context(), Record{Kind: RunError, Message: "newest"}))
 	if got, err := m.Read(t.Context(), Query{}); err != nil || len(got) != 10 || got[9].Message != "newest" {
 		t.Errorf("got %v, %v", got, err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := m.Read(ended, Query{}); err == nil || m.Append(ended) == nil {
+		t.Error("a context that has ended is no error")
 	}
 }
 
@@ -177,8 +185,8 @@ func FuzzDecode(f *testing.F) {
 		f.Add(data)
 	}
 	for _, s := range []string{`[{"at_ms":01}]`, `[{"at_ms":-}]`, `[{"at_ms":1.5}]`, `[{}]`, `[{"kind":"a"},]`,
-		`[{"KIND":"a"}]`, `[{"token":-1}]`, "[{\"kind\":\"\x01\"}]", "[{\"kind\":\"\xff\"}]", `[{"token":1}]x`,
-		`[{"kind":"a","kind":"b","at_ms":9223372036854775808}]`} {
+		`[{"KIND":"a"}]`, `[{"token":-1}]`, "[{\"kind\":\"\x1f\"}]", "[{\"kind\":\"\xff\"}]", `[{"token":1}]x`,
+		`[{"kind":"a\nb"}]`, `[{"kind":"a","kind":"b","at_ms":9223372036854775808}]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -113,7 +113,7 @@ func TestSleep(t *testing.T) {
 // hangs is a sink whose call does not come back, whatever its context says, until it is let go.
 type hangs struct{ letGo, closed chan struct{} }
 
-func (h hangs) Send(context.Context, []Sample) Outcome { <-h.letGo; return Outcome{} }
+func (h hangs) Send(context.Context, []Sample) Outcome { <-h.letGo; return Outcome{Refused: 1} }
 func (h hangs) Close() error                           { close(h.closed); return nil }
 
 // TestACallThatHangsIsLeft: Run returns a quarter of the flush timeout after it, and the sink is closed when the call
@@ -122,7 +122,7 @@ func TestACallThatHangsIsLeft(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		h := hangs{make(chan struct{}), make(chan struct{})}
 		b := NewBatcher("x", h, Options{FlushTimeout: 2 * time.Second})
-		b.Publish(Sample{})
+		b.Publish(Sample{}, Sample{})
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		began := time.Now()
@@ -132,7 +132,7 @@ func TestACallThatHangsIsLeft(t *testing.T) {
 		close(h.letGo)
 		<-h.closed
 		synctest.Wait()
-		if got, want := b.Stats(), (Stats{Dropped: 1}); got != want { // it was counted when it was left
+		if got, want := b.Stats(), (Stats{Dropped: 2, Errors: 1}); got != want { // it was counted when it was left
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	})

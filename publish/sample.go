@@ -30,10 +30,7 @@ func (p Point) MarshalJSON() ([]byte, error) {
 		return fmt.Appendf(nil, "[%d,null]", p.AtMS), nil
 	}
 	v, err := json.Marshal(p.Value)
-	if err != nil {
-		return nil, err
-	}
-	return fmt.Appendf(nil, "[%d,%s]", p.AtMS, v), nil
+	return fmt.Appendf(nil, "[%d,%s]", p.AtMS, v), err
 }
 
 // UnmarshalJSON reads [ms, value].
@@ -70,7 +67,7 @@ func (s Sample) Series() string {
 
 // appendLine writes s as one line of JSON: {"name":…,"tags":{…sorted…},"points":[[ms,value],…]}. Absent tags and points
 // are empty, never null.
-func appendLine(to *bytes.Buffer, s Sample) error {
+func appendLine(to *bytes.Buffer, s Sample) {
 	if s.Tags == nil {
 		s.Tags = map[string]string{}
 	}
@@ -79,14 +76,12 @@ func appendLine(to *bytes.Buffer, s Sample) error {
 	}
 	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(s)
+	_ = enc.Encode(s) // texts and finite numbers cannot fail
 }
 
-// Line is the sample as one line of JSON, as [Writer] writes it, without the newline.
+// Line is the sample as one line of JSON, as [Writer] writes it, without the newline. There is no error.
 func (s Sample) Line() ([]byte, error) {
 	var buf bytes.Buffer
-	if err := appendLine(&buf, s); err != nil {
-		return nil, err
-	}
+	appendLine(&buf, s)
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

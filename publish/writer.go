@@ -52,19 +52,11 @@ func (w *Writer) Reopen() error {
 
 func (w *Writer) sendLines(hard context.Context, buf *bytes.Buffer, batch []Sample) error {
 	buf.Reset()
-	good := 0
 	for _, s := range batch {
-		before := buf.Len()
-		if err := appendLine(buf, s); err != nil {
-			buf.Truncate(before)
-			w.q.failed(err)
-			continue
-		}
-		good++
+		appendLine(buf, s)
 	}
-	w.q.settle(0, len(batch)-good)
 	rest, err := w.writeAll(hard, buf.Bytes())
-	w.q.settle(good-bytes.Count(rest, []byte("\n")), 0) // what remains in flight after an error is dropped by Run
+	w.q.settle(len(batch)-bytes.Count(rest, []byte("\n")), 0) // what remains in flight after an error is dropped by Run
 	return err
 }
 

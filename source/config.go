@@ -98,18 +98,17 @@ func configErrors(err error) []*work.ConfigError {
 
 // valueAt returns the value at a path, if the fault is in the value and the file contains it; else its key.
 func (d *decoder) valueAt(path, message string) place {
-	parent, n := d.root, d.root
-	rest := path
+	n, rest := d.root, path
 	for rest != "" {
 		key, value, _, ok := n.step(rest)
 		if !ok {
 			return d.find(path)
 		}
-		parent, n = n, value
+		n = value
 		rest = strings.TrimPrefix(rest[len(key):], ".")
 	}
 	scalar := n.kind == text || n.kind == number || n.kind == boolean
-	if !scalar || parent.kind == list || strings.HasPrefix(message, "unknown field") {
+	if !scalar || strings.HasPrefix(message, "unknown field") {
 		return d.find(path)
 	}
 	return n.place

@@ -86,7 +86,7 @@ func (d *decoder) unknown(p pair, prefix string, known []string) {
 		hint = `did you mean "id"?`
 	case p.key == "id" || p.key == "name":
 		hint = "the id of a task is the name of its file"
-	case hint == "" && other != "":
+	case other != "":
 		hint = fmt.Sprintf("did you mean %q?", other)
 	case hint == "" && d.fitsConfig():
 		hint = "the fields of a task type belong below config"
@@ -125,7 +125,7 @@ func (d *decoder) find(path string) place {
 func (n *node) step(path string) (key string, value *node, at place, ok bool) {
 	for _, p := range n.pairs {
 		rest, fits := strings.CutPrefix(path, p.key)
-		if fits && (rest == "" || rest[0] == '.' || rest[0] == '[') && len(p.key) >= len(key) && p.key != "" {
+		if fits && (rest == "" || rest[0] == '.' || rest[0] == '[') && len(p.key) > len(key) {
 			key, value, at, ok = p.key, p.value, p.place, true
 		}
 	}

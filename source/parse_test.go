@@ -15,6 +15,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/work"
 )
 
 func TestBoundsOfAFile(t *testing.T) {
@@ -33,12 +34,12 @@ func TestBoundsOfAFile(t *testing.T) {
 		"enough lines":      {"a.yaml", "type: noop\n" + strings.Repeat("\n", 4999), ""},
 		"many keys in JSON": {"a.json", many, ""},
 		"too big a config": {"a.json", `{"type":"noop","config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition) +
-			`"}}`, "at most 262144 are allowed"},
+			`"}}`, "a.json:1:16: config: 262152 bytes, at most 262144 are allowed"},
 		"too big with tags": {"a.json", `{"type":"noop","tags":{"a":"b"},"config":{"a":"` +
 			strings.Repeat("x", cluster.MaxDefinition-10) + `"}}`, "at most 262144 are allowed"},
 		"deep stack in YAML": {"a.yaml", strings.Repeat("[", source.MaxFile), "a.yaml:1:51: it is nested too deep"},
-		"deep stack in JSON": {"a.json", strings.Repeat("[", source.MaxFile),
-			"a.json:1:10001: it is not JSON: invalid character '[' exceeded max depth"},
+		"deep stack in JSON": {"a.JSON", strings.Repeat("[", source.MaxFile),
+			"a.JSON:1:10001: it is not JSON: invalid character '[' exceeded max depth"},
 		"a lone return": {"a.yaml", "type: noop\revery: 1s", "a.yaml:1:11: a control character, U+000D"},
 		"a long name":   {strings.Repeat("x", 129) + ".yaml", "type: noop", "129 characters, at most 128"},
 		"a long duration": {"a.yaml", "type: noop\nevery: " + strings.Repeat("1s", 500_000),
@@ -49,8 +50,10 @@ func TestBoundsOfAFile(t *testing.T) {
 			"a.json:1:30: a number of 1000000 characters, at most 400 are allowed"},
 		"many digits, YAML": {"a.yaml", "type: noop\nweight: " + strings.Repeat("1", 1_000_000),
 			"a.yaml:2:9: a number of 1000000 characters, at most 400 are allowed"},
-		"a long fraction": {"a.json", `{"type":"noop","config":{"a":0.` + strings.Repeat("1", 1_000_000) + `}}`,
-			"a number of 1000002 characters"},
+		"a long fraction": {"a.json", `{"type":"noop","config":{"a":0.` + strings.Repeat("1", 399) + `}}`,
+			"a number of 401 characters"},
+		"a delete":          {"a.yaml", "type: noop\x7f", "a.yaml:1:11: a control character, U+007F"},
+		"blanks":            {"a.yaml", " \n\t\n", "a.yaml: it is empty"},
 		"as many as may be": {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 400) + `}}`, ""},
 		"bidi in a tag":     {"a.yaml", "type: noop\ntags: {a: \"x\u202ey\"}", "control or invisible character"},
 		"bidi in a fault":   {"a.yaml", "type: noop\n\u202eevry: 1s", "a.yaml:2:1: "},
@@ -69,7 +72,7 @@ func TestBoundsOfAFile(t *testing.T) {
 
 func TestRecordIsWhatTheJournalShows(t *testing.T) {
 	t.Parallel()
-	_, _, err := source.Parse("tasks/gpu.yaml", []byte("# 1\n# 2\n# 3\n# 4\n# 5\ntype: noop\nevry: 10s\n"), types())
+	_, _, err := source.Parse("tasks/gpu.yaml", []byte("# 1\n# 2\n# 3\n# 4\n# 5\ntype: noop\r\nevry: 10s\r\n"), types())
 	var m *source.MalformedError
 	if !errors.As(err, &m) {
 		t.Fatalf("got %v", err)
@@ -95,7 +98,7 @@ func value(depth int) *rapid.Generator[any] {
 			kinds = 6
 		}
 		words := rapid.SampledFrom([]string{"", " ", "a", "yes", "null", "~", "1", "1.0", "0x1", "-", "- a", "a: b",
-			"#", "a #b", "*a", "&a", "!t", "%", "@", "'", `"`, "\t", "é\u2028", "line\nline", "<<", "?", ": ", "|",
+			"#", "a #b", "*a", "&a", "!t", "%", "@", "'", `"`, "\t", "é\u2028", "\ufffd", "010", "line\nline", "<<", "?", ": ", "|",
 			".inf", "env:TOKEN"})
 		switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
 		case 0:
@@ -218,6 +221,109 @@ func BenchmarkParse(b *testing.B) {
 	for b.Loop() {
 		if _, _, err := source.Parse("tasks/homepage.yaml", yaml, table); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func clusterID(id string) cluster.JobID { return cluster.JobID(id) }
+
+// TestMaximaAreAllowed: a definition at a bound is taken, and one beyond it is refused with the bound.
+func TestMaximaAreAllowed(t *testing.T) {
+	t.Parallel()
+	labels := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("k%d: v", i))
+		}
+		return "type: tail\ntags: {" + strings.Join(all, ", ") + "}\n"
+	}
+	keys := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"k%d"`, i))
+		}
+		return `{"type":"tail","spread":"partitioned","partitions":[` + strings.Join(all, ",") + `]}`
+	}
+	nested := func(n int) string {
+		return "type: tail\nconfig:\n  a: " + strings.Repeat("[", n) + strings.Repeat("]", n) + "\n"
+	}
+	for name, c := range map[string]struct {
+		path, good, bad, want string
+	}{
+		"period": {"a.yaml", "type: noop\nevery: 8784h\n", "type: noop\nevery: 8784h0m1s\n",
+			"is too long (at most 8784h, a year)"},
+		"shortest": {"a.yaml", "type: noop\nevery: 1s\nretry: {min: 1ms}\n",
+			"type: noop\nevery: 1s\nretry: {min: 999us}\n", "is too short (at least 1ms)"},
+		"tags": {"a.yaml", labels(cluster.MaxLabels), labels(cluster.MaxLabels + 1), "at most 64 are allowed"},
+		"keys": {"a.json", keys(cluster.MaxPartitions), keys(cluster.MaxPartitions + 1),
+			"between 1 and 100000 are allowed"},
+		"retries": {"a.yaml", "type: noop\nevery: 1s\nretry: {min: 5m}\n",
+			"type: noop\nevery: 1s\nretry: {min: 300001ms}\n", "it is above the maximum"},
+		"tag": {"a.json", `{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText) + `"}}`,
+			`{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText+1) + `"}}`, "tags.a: "},
+		"catch up": {
+			"a.yaml", "type: noop\nevery: 1m\ncatch_up: once\n", "type: noop\nevery: 59s\ncatch_up: once\n",
+			"rounds are kept from a period of",
+		},
+	} {
+		if _, _, err := source.Parse(c.path, []byte(c.good), types()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, _, err := source.Parse(c.path, []byte(c.bad), types()); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+	deepest := 0
+	for n := 1; n < 200; n++ {
+		if _, _, err := source.Parse("a.yaml", []byte(nested(n)), types()); err != nil {
+			if !strings.Contains(err.Error(), "nested too deep") {
+				t.Error(err)
+			}
+			break
+		}
+		deepest = n
+	}
+	if want := 49; deepest != want {
+		t.Errorf("%d lists in each other are allowed, want %d", deepest, want)
+	}
+}
+
+// TestAJobHasAtMostSoManyTasks: a thousand, and none is as wrong as one more.
+func TestAJobHasAtMostSoManyTasks(t *testing.T) {
+	t.Parallel()
+	for n, good := range map[int]bool{0: false, 1: true, cluster.MaxTasks: true, cluster.MaxTasks + 1: false} {
+		var tasks []string
+		for i := range n {
+			tasks = append(tasks, fmt.Sprintf(`{"name":"t%d","type":"noop"}`, i))
+		}
+		_, _, err := source.ParseJob("a.json", []byte(`{"tasks":[`+strings.Join(tasks, ",")+`]}`), types(), dotted)
+		if good != (err == nil) || !good && !strings.Contains(err.Error(), fmt.Sprintf("tasks: %d tasks, between 1", n)) {
+			t.Errorf("%d tasks: %v", n, err)
+		}
+	}
+}
+
+// TestALongMessageIsCut: so many characters of a fault go into the journal.
+func TestALongMessageIsCut(t *testing.T) {
+	t.Parallel()
+	message := func(n int) string {
+		all := types()
+		all["long"] = work.Type{Name: "long", New: func(work.Definition) (work.Runner, error) {
+			return nil, errors.New(strings.Repeat("ä", n))
+		}}
+		_, _, err := source.Parse("a.yaml", []byte("type: long\n"), all)
+		var m *source.MalformedError
+		if !errors.As(err, &m) {
+			t.Fatal(err)
+		}
+		return m.Message
+	}
+	room := 501 - utf8.RuneCountInString(message(1))
+	for n, want := range map[int]int{room: 500, room + 1: 501, 2000: 501} {
+		got := message(n)
+		if utf8.RuneCountInString(got) != want || strings.HasSuffix(got, "…") != (want > 500) {
+			t.Errorf("of %d characters %d are left: %s", n, utf8.RuneCountInString(got), got)
 		}
 	}
 }

@@ -14,11 +14,13 @@ import (
 
 // tailConfig of tail.
 type tailConfig struct {
-	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; they should match the names of rotated
-	// files (app.log*), so that a file that appears and disappears between two scans is not missed, but not copies of a
-	// followed file (copytruncate) Match is a regular expression (RE2). In a matching line, the group named "value" is
-	// the value of a sample, and the other named groups are its tags. Without such a group the sample is the count of
-	// matching lines. Without match, lines are only counted.
+	// Paths are absolute, with * ? [ ] as in a shell. They should match the names of rotated files (app.log*), so that
+	// a file that appears and disappears between two scans is not missed, but not copies of a followed file
+	// (copytruncate).
+	Paths []string `json:"paths"`
+	// Match is a regular expression (RE2). In a matching line, the group named "value" is the value of a sample, and
+	// the other named groups are its tags. Without such a group the sample is the count of matching lines. Without
+	// match, lines are only counted.
 	Match string        `json:"match"`
 	Name  string        `json:"name"`  // of that sample; default "tail.line"
 	Links bool          `json:"links"` // follow symbolic links that stay below the directories that the member allows

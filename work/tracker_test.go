@@ -75,6 +75,10 @@ func TestTrackerFinish(t *testing.T) {
 		if err := <-ended; !errors.Is(err, lost) || string(tr.Committed()) != "2" {
 			t.Errorf("a commit has failed: %v at %q", err, tr.Committed())
 		}
+		third(errors.New("still full"))
+		if err := tr.Finish(t.Context()); !errors.Is(err, lost) {
+			t.Errorf("the first of two errors is not told: %v", err)
+		}
 		var never work.Tracker
 		never.Emit([]byte("1"))
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -1,6 +1,8 @@
 package work_test
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +14,7 @@ import (
 func TestDuration(t *testing.T) {
 	t.Parallel()
 	var d work.Duration
-	if err := d.UnmarshalText([]byte("1m30s")); err != nil || time.Duration(d) != 90*time.Second {
+	if err := d.UnmarshalText([]byte("1m30.5s")); err != nil || time.Duration(d) != 90_500*time.Millisecond {
 		t.Errorf("%v, %v", time.Duration(d), err)
 	}
 	for text, want := range map[string]string{
@@ -26,5 +28,27 @@ func TestDuration(t *testing.T) {
 			len(err.Error()) > 200 {
 			t.Errorf("%.20s of %d bytes: %.200v, want %q", text, len(text), err, want)
 		}
+	}
+}
+
+// TestDecodeConfig says which field does not fit.
+func TestDecodeConfig(t *testing.T) {
+	t.Parallel()
+	var v struct {
+		N int `json:"n"`
+	}
+	for in, want := range map[string]string{
+		"": "", `{"n":1}`: "", `{"n":"x"}`: "config.n: a string does not fit int",
+		`{"m":1}`: `config: json: unknown field "m"`, `7`: "config: ",
+	} {
+		err := work.DecodeConfig(work.Definition{Config: json.RawMessage(in)}, &v)
+		var at *work.ConfigError
+		if want == "" && err != nil || want != "" && (!errors.As(err, &at) || at.Unwrap() == nil ||
+			!strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", in, err, want)
+		}
+	}
+	if v.N != 1 {
+		t.Errorf("n is %d", v.N)
 	}
 }

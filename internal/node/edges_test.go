@@ -3,8 +3,10 @@ package node
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
@@ -36,6 +39,51 @@ func valueOf(t *testing.T, commands ...cluster.Command) cluster.Value {
 		v = next
 	}
 	return v
+}
+
+// told notes what a node tells its protocol of the member.
+type told struct {
+	protocol.Protocol
+	got *protocol.Config
+}
+
+func (p told) New(c protocol.Config) (protocol.Member, error) { *p.got = c; return p.Protocol.New(c) }
+
+// TestWhatANodeTells: the member is what the config says, and the config stays as it is. A place that is another
+// cluster's, or damaged, ends the node.
+func TestWhatANodeTells(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		s := memory.New().Open()
+		var got protocol.Config
+		c := Config{Member: "m", Store: s, Protocol: told{replica.Protocol{}, &got}, Weight: 1, Capacity: 2, Slots: 3,
+			Address: "here", Version: "v", NoSessions: true, Labels: map[string]string{"b": "1", "a": "2"},
+			Functions: []call.Function{call.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil })},
+			Clock:     protocol.NewProcessClock()}
+		c.Broker = store.Broker{Queue: memory.New().Open(), Place: "there"}
+		n := must.Get(New(c))(t)
+		if got.Weight != 1 || got.Capacity != 2 || got.Slots != 3 || got.Address != "here" || got.Version != "v" ||
+			!got.NoSessions || len(c.Labels) != 2 || len(got.Labels) != 3 || got.Labels[0].Key != "a" ||
+			!slices.IsSortedFunc(got.Labels, func(a, b cluster.Label) int { return strings.Compare(a.Key, b.Key) }) {
+			t.Errorf("the member is %+v, and the labels are %v", got, c.Labels)
+		}
+		if n.c.DrainTimeout != 10*time.Second || n.Status().Sinks == nil || n.Queue() != c.Broker.Queue {
+			t.Errorf("a drain may take %s; the sinks are %v, the queue is %v", n.c.DrainTimeout, n.Status().Sinks, n.Queue())
+		}
+		var queue *protocol.OtherQueueError
+		for place, fits := range map[string]func(error) bool{ // order-free: each is written over
+			"{":                                      func(err error) bool { return errors.Is(err, protocol.ErrPlaceDamaged) },
+			`{"protocol":"replica","queue":"other"}`: func(err error) bool { return errors.As(err, &queue) },
+		} {
+			old, _ := s.Get(t.Context(), protocol.PlaceKey)
+			d := store.Doc{Key: protocol.PlaceKey, Value: []byte(place), Version: old.Version}
+			must.Succeed(t, must.Err(s.Put(t.Context(), d)))
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			if err := must.Get(New(c))(t).Run(ctx, nil); !fits(err) || ctx.Err() != nil {
+				t.Errorf("at %s: %v", place, err)
+			}
+			stop()
+		}
+	})
 }
 
 // What another member may run delays a leave; what is on each member does not.

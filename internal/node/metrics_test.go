@@ -56,6 +56,32 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// stated is a member with this status.
+type stated struct {
+	protocol.Member
+	status protocol.Status
+}
+
+func (m stated) Status() protocol.Status { return m.status }
+
+// TestReady tells all that keeps a member from its work.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status protocol.Status
+		want   string
+	}{
+		{protocol.Status{Joined: true, LeaseMS: 1}, "[]"},
+		{protocol.Status{Joined: true}, "[it cannot prove that others still count on it, so its tasks are stopped]"},
+		{protocol.Status{Joined: true, LeaseMS: 1, StoreError: "no"}, "[the store does not answer: no]"},
+		{protocol.Status{StoreError: "no"}, "[it has not joined the cluster the store does not answer: no]"},
+	} {
+		if got := fmt.Sprint((&Node{member: stated{status: c.status}}).Ready()); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.status, got, c.want)
+		}
+	}
+}
+
 func durations(all ...time.Duration) (h supervisor.Histogram) {
 	for _, d := range all {
 		h.Add(d)

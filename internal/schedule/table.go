@@ -1,10 +1,6 @@
 package schedule
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Item is one item to place, for a Table.
 type Item struct {
@@ -24,80 +20,12 @@ type Table struct {
 	bucket  []int32 // by (owner + 1) × classes + class: where its items begin in order
 }
 
-// NewTable builds a view. It computes Load and Count of the members itself. Members, classes and items may come in any
-// order. Sorted input, by ID or Key, is used as it is, so that the indexes of moves refer to it; otherwise it is copied
-// and sorted. The caller must not change its input afterwards.
+// NewTable builds a view of members sorted by ID, classes by Key and items by ID, so that the indexes of moves refer to
+// them. It adds to Load and Count of the members what they own. The caller must not change classes and items after it.
 func NewTable(members []Member, classes []Class, items []Item) *Table {
-	t := &Table{classes: classes, items: items}
-	t.members = slices.Clone(members)
-	for i := range t.members {
-		t.members[i].Load, t.members[i].Count = 0, 0
-	}
-	t.sortMembers()
-	t.sortClasses()
-	t.sortItems()
+	t := &Table{members: slices.Clone(members), classes: classes, items: items}
 	t.divide()
 	return t
-}
-
-func (t *Table) sortMembers() {
-	byID := func(a, b Member) int { return strings.Compare(a.ID, b.ID) }
-	if slices.IsSortedFunc(t.members, byID) {
-		return
-	}
-	to := permutation(len(t.members), func(a, b int) int { return byID(t.members[a], t.members[b]) })
-	t.members = permuted(t.members, to)
-	t.items = slices.Clone(t.items)
-	for i := range t.items {
-		if o := t.items[i].Owner; o >= 0 {
-			t.items[i].Owner = to[o]
-		}
-	}
-}
-
-func (t *Table) sortClasses() {
-	byKey := func(a, b Class) int { return strings.Compare(a.Key, b.Key) }
-	if slices.IsSortedFunc(t.classes, byKey) {
-		return
-	}
-	to := permutation(len(t.classes), func(a, b int) int { return byKey(t.classes[a], t.classes[b]) })
-	t.classes = permuted(t.classes, to)
-	t.items = slices.Clone(t.items)
-	for i := range t.items {
-		t.items[i].Class = to[t.items[i].Class]
-	}
-}
-
-func (t *Table) sortItems() {
-	byID := func(a, b Item) int { return strings.Compare(a.ID, b.ID) }
-	for i := 1; i < len(t.items); i++ {
-		if t.items[i].ID < t.items[i-1].ID {
-			t.items = slices.SortedFunc(slices.Values(t.items), byID)
-			return
-		}
-	}
-}
-
-// permutation says where each of n things goes when they are sorted.
-func permutation(n int, compare func(a, b int) int) []int {
-	from := make([]int, n)
-	for i := range from {
-		from[i] = i
-	}
-	slices.SortFunc(from, func(a, b int) int { return cmp.Or(compare(a, b), cmp.Compare(a, b)) })
-	to := make([]int, n)
-	for i, f := range from {
-		to[f] = i
-	}
-	return to
-}
-
-func permuted[T any](s []T, to []int) []T {
-	out := make([]T, len(s))
-	for i, t := range to {
-		out[t] = s[i]
-	}
-	return out
 }
 
 // divide sorts the items into buckets by counting.
@@ -132,9 +60,6 @@ func (t *Table) Members() []Member { return t.members }
 
 // Classes returns the classes in order of Key.
 func (t *Table) Classes() []Class { return t.classes }
-
-// Items returns the items in order of ID, with their owners and classes as indexes into Members and Classes.
-func (t *Table) Items() []Item { return t.items }
 
 func (t *Table) span(m, c int) []int32 {
 	b := (m+1)*len(t.classes) + c

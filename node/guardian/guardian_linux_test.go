@@ -159,6 +159,10 @@ func TestWhoCloses(t *testing.T) {
 		if left {
 			close(ended)
 		}
+		g.Close() // a second time does nothing
+		if g.lost(nil); g.State() != "lost" {
+			t.Errorf("without a child it is %s", g.State())
+		}
 	}
 }
 

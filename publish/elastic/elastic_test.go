@@ -89,7 +89,7 @@ func TestDocuments(t *testing.T) {
 }
 
 func FuzzDocuments(f *testing.F) {
-	f.Add("a", "k", "v", 1.0)
+	f.Add("a", "k", "v", math.Inf(1))
 	f.Add("a\n\"\\", "\x00", "\u2028", -1e300)
 	f.Fuzz(func(t *testing.T, name, key, value string, v float64) {
 		got, err := appendSample(nil, publish.Sample{Name: name, Tags: map[string]string{key: value},
@@ -131,8 +131,11 @@ func TestItemsAreJudgedOneByOne(t *testing.T) {
 		"busy, then refused": {items(201, 201, 201, 201, 503, 400), 0, []string{"two"}, "t400: r", false},
 		"refused in part":    {items(201, 201, 201, 201, 201, 400), 1, nil, "t400: r", false},
 		"too few items":      {items(201, 400), 0, []string{"ok", "there", "bad", "full", "two"}, "number of items", false},
+		"too many items": {items(201, 201, 201, 201, 201, 201, 400), 0, []string{"ok", "there", "bad", "full", "two"},
+			"number of items", false},
 		"not a bulk answer":  {[]byte("<html>"), 0, []string{"ok", "there", "bad", "full", "two"}, "<html>", false},
 		"errors, but no one": {items(201, 201, 201, 201, 201, 409), 0, nil, "", true},
+		"one right is lost":  {items(400, 403, 403, 403, 403, 403), 5, nil, "403", false},
 		"no right":           {items(403, 403, 403, 403, 403, 403), 5, nil, "403", true},
 	} {
 		out := judge(batch, c.body, say)

@@ -98,6 +98,12 @@ func TestEachRecordIsJudgedAndASeriesKeepsItsOrder(t *testing.T) {
 	if out := s.Send(t.Context(), batch[:2]); out.Refused != 1 || out.Login {
 		t.Errorf("one is taken, the other not allowed: %+v", out)
 	}
+	ctx, end := context.WithCancelCause(t.Context())
+	end(errors.New("over"))
+	s.p = verdicts{"0": context.Canceled}
+	if out := s.Send(ctx, batch[:1]); len(out.Retry) != 1 || !strings.Contains(out.Err.Error(), "over") {
+		t.Errorf("the time was over: %+v", out)
+	}
 }
 
 // hangs is a client that is not closed before it is let go.
@@ -123,8 +129,10 @@ func TestWhatMayPass(t *testing.T) {
 		kerr.MessageTooLarge: false, kerr.TopicAuthorizationFailed: false, kerr.InvalidRecord: false,
 		kerr.RecordListTooLarge:      false,
 		kerr.UnknownTopicOrPartition: true, kerr.NotLeaderForPartition: true, kerr.OutOfOrderSequenceNumber: true,
-		kgo.ErrRecordTimeout:     true,
-		context.DeadlineExceeded: true, errors.New("dial: refused"): true,
+		kerr.ProducerFenced: true, kerr.InvalidProducerEpoch: true, kerr.UnknownProducerID: true,
+		kerr.InvalidProducerIDMapping: true,
+		kgo.ErrRecordTimeout:          true,
+		context.DeadlineExceeded:      true, errors.New("dial: refused"): true,
 	} {
 		if got := passing(fmt.Errorf("produce: %w", err)); got != want {
 			t.Errorf("%v: %t", err, got)

@@ -111,7 +111,8 @@ func TestWhatIsOpenIsSentAgainInOrder(t *testing.T) {
 		refused int
 		again   string
 	}{
-		"too large": {verdicts{at: map[string]error{"b": nc.ErrMaxPayload}}, 1, ""},
+		"too large, one told later": {verdicts{at: map[string]error{"b": nc.ErrMaxPayload},
+			later: map[string]error{"d": &jetstream.APIError{Code: 400}}}, 2, ""},
 		"away in the middle": {verdicts{at: map[string]error{"b": nc.ErrMaxPayload,
 			"d": nc.ErrReconnectBufExceeded}}, 1, "def"},
 		"no answer, then away": {verdicts{at: map[string]error{"e": nc.ErrConnectionClosed},

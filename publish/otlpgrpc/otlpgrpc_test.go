@@ -83,13 +83,16 @@ func TestSuite(t *testing.T) {
 }
 
 // says is a connection that answers with an error; without one it has rejected a point.
-type says struct{ err error }
+type says struct {
+	err    error
+	closed *bool
+}
 
 func (s says) Invoke(_ context.Context, _ string, _, reply any, _ ...grpc.CallOption) error {
 	*reply.(*[]byte) = []byte("\x0a\x02\x08\x01")
 	return s.err
 }
-func (says) Close() error { return nil }
+func (s says) Close() error { *s.closed = true; return nil }
 
 func TestCodes(t *testing.T) {
 	t.Parallel()
@@ -102,6 +105,9 @@ func TestCodes(t *testing.T) {
 		{err: status.Error(codes.Unavailable, ""), retry: true, moves: true},
 		{err: status.Error(codes.DeadlineExceeded, ""), retry: true, moves: true},
 		{err: status.Error(codes.Aborted, ""), retry: true, moves: true},
+		{err: status.Error(codes.Canceled, ""), retry: true, moves: true},
+		{err: status.Error(codes.OutOfRange, ""), retry: true, moves: true},
+		{err: status.Error(codes.DataLoss, ""), retry: true, moves: true},
 		{err: busy(codes.ResourceExhausted, 0)}, // also a message that is too large
 		{err: busy(codes.ResourceExhausted, 2500*time.Millisecond), retry: true},
 		{err: busy(codes.Unavailable, 2500*time.Millisecond), retry: true, moves: true},
@@ -109,15 +115,16 @@ func TestCodes(t *testing.T) {
 		{err: status.Error(codes.Unimplemented, "")},
 		{err: errors.New("not of gRPC")},
 	} {
-		s := &sink{servers: []string{"a:1", "b:1"}, c: says{c.err},
+		closed := false
+		s := &sink{servers: []string{"a:1", "b:1"}, c: says{c.err, &closed},
 			dial: func(string) (connection, error) { return says{}, nil }}
 		out := s.Send(t.Context(), batch)
 		if (len(out.Retry) == 1) != c.retry || (out.Refused == 1) == c.retry || out.Login != c.login ||
-			(s.current == 1) != c.moves || out.Err == nil {
+			(s.current == 1) != c.moves || closed != c.moves || out.Err == nil {
 			t.Errorf("%v: %+v, server %d", c.err, out, s.current)
 		}
 		dialed := 0
-		only := &sink{servers: []string{"a:1"}, c: says{c.err},
+		only := &sink{servers: []string{"a:1"}, c: says{c.err, &closed},
 			dial: func(string) (connection, error) { dialed++; return says{}, nil }}
 		only.Send(t.Context(), batch)
 		if hung := status.Code(c.err) == codes.DeadlineExceeded; (dialed == 1) != hung {

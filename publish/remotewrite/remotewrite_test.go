@@ -42,9 +42,9 @@ func TestSuite(t *testing.T) {
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	got, err := appendSeries(nil,
-		publish.Sample{Name: "host.load", Tags: map[string]string{"zone": "a", "__name__": "x", "Host name": "b",
-			"none": "", "1st": "c"}, Points: []publish.Point{{AtMS: 300, Value: 1}, {AtMS: -1, Value: 2}}})
-	want := "0a610a0e0a09486f73745f6e616d651201620a090a045f3173741201630a150a085f5f6e616d655f5f1209686f73745f6c6f61640a090a047a6f6e65120161120c09000000000000f03f10ac02121409000000000000004010ffffffffffffffffff01"
+		publish.Sample{Name: "host.load", Tags: map[string]string{"zone": "a", "__name__": "x", "Host:name": "b",
+			"none": "", "9st": "c"}, Points: []publish.Point{{AtMS: 300, Value: 1}, {AtMS: -1, Value: 2}}})
+	want := "0a610a0e0a09486f73745f6e616d651201620a090a045f3973741201630a150a085f5f6e616d655f5f1209686f73745f6c6f61640a090a047a6f6e65120161120c09000000000000f03f10ac02121409000000000000004010ffffffffffffffffff01"
 	if hex.EncodeToString(got) != want || err != nil {
 		t.Errorf("got  %x %v\nwant %s", got, err, want)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
@@ -14,17 +15,19 @@ import (
 
 func TestGrantEmitsTaggedSamples(t *testing.T) {
 	t.Parallel()
-	g, h := worktest.NewGrant(t, work.Definition{Tags: map[string]string{"squad": "backend", "zone": "a"}})
+	h := worktest.NewHost()
+	g := worktest.NewGrantOf(t, h, "test#k", 1,
+		work.Definition{Tags: map[string]string{"squad": "backend", "zone": "a"}})
 	typ := work.Type{Name: "x", New: func(work.Definition) (work.Runner, error) {
 		return work.RunnerFunc(func(_ context.Context, g *work.Grant) error {
-			g.Emit("x.up", map[string]string{"zone": "b"}, publish.Point{AtMS: 7, Value: 1})
+			g.Emit("x.up", map[string]string{"zone": "b", "task": "mine"}, publish.Point{AtMS: 7, Value: 1})
 			return nil
 		}), nil
 	}}
 	must.Succeed(t, worktest.Run(t, typ, g))
 	s := h.Last(t, "x.up")
 	if h.LastValue(t, "x.up") != 1 || s.Tags["squad"] != "backend" || s.Tags["zone"] != "b" ||
-		s.Tags["task"] != "test" || s.Tags["member"] != "m1" {
+		s.Tags["task"] != "test" || s.Tags["member"] != "m1" || s.Tags["partition"] != "k" {
 		t.Fatalf("sample %+v", s)
 	}
 }
@@ -65,4 +68,7 @@ func TestWaitSeesWhatArrives(t *testing.T) {
 	g, h := worktest.NewGrant(t, work.Definition{})
 	go g.Value("x", 1, nil)
 	h.Wait(t.Context(), t, func(h *worktest.Host) bool { return len(h.Named("x")) == 1 })
+	if at := time.UnixMilli(h.Last(t, "x").Points[0].AtMS); time.Since(at).Abs() > time.Minute {
+		t.Errorf("it was measured at %s", at)
+	}
 }
