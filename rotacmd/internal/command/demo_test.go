@@ -91,3 +91,27 @@ func TestDemoWithoutTheProgramForServers(t *testing.T) {
 		t.Errorf("left besides the folder of tasks: %v, %v", left, err)
 	}
 }
+
+// TestWhereADemoIsPlayed: beside the place of the cluster, each round at another one.
+func TestWhereADemoIsPlayed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, want := range map[string][2]string{
+		"etcd://h/x":                     {"etcd://h/x-demo-"},
+		"nats://h/?token=env:T":          {"nats://h/rota-demo-", "?token=env:T"},
+		"postgres://h":                   {"postgres://h/rota/rota-demo-"},
+		"postgres://h/a?schema=b&user=u": {"postgres://h/a/b-demo-", "?user=u"},
+		"file:x":                         {"file:" + must.Get(os.Getwd())(t) + "/x/demo-"},
+	} {
+		s := &stage{}
+		if strings.HasPrefix(text, "file:") {
+			s = must.Get(newStage(t.Context(), env{}, text))(t)
+		} else {
+			s.onServer(text)
+		}
+		first, second := s.next().Store, s.next().Store
+		if !strings.HasPrefix(first, want[0]) || !strings.HasSuffix(first, "-1"+want[1]) ||
+			!strings.HasSuffix(second, "-2"+want[1]) {
+			t.Errorf("%s is played at %s and %s", text, first, second)
+		}
+	}
+}

@@ -175,6 +175,9 @@ func TestHintsNameTheStore(t *testing.T) {
 	if got := o.try("change its definition or rota task retry x"); got != "change its definition or rota task retry x --store file:d" {
 		t.Errorf("got %s", got)
 	}
+	if got := o.hint("rota job list --store file:e"); got != "rota job list --store file:e" {
+		t.Errorf("got %s", got)
+	}
 	if got := o.try("add slots"); got != "add slots" {
 		t.Errorf("got %s", got)
 	}

@@ -203,6 +203,9 @@ func TestLimitGarbage(t *testing.T) {
 	if got := now(); got != 90 {
 		t.Errorf("GOGC is overruled by %d", got)
 	}
+	if (env{getenv: func(string) string { return "30" }, root: fstest.MapFS{}}).lookOnce() || now() != 90 {
+		t.Errorf("GOGC is overruled by %d where one looks once", now())
+	}
 	stop := limitGarbage(func(string) string { return "" })
 	if got := now(); got != usualGarbage {
 		t.Errorf("a small heap has %d %%", got)

@@ -177,12 +177,15 @@ func (s *story) changes(do, name, text string) {
 		text = strings.ReplaceAll(text, "$SOON", fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()))
 		s.put(name, json.RawMessage(tokenOf.ReplaceAllStringFunc(text,
 			func(of string) string { return fmt.Sprint(token(tokenOf.FindStringSubmatch(of)[1])) })))
+	case "finishes":
+		s.say(cluster.FinishPartition{Partition: cluster.PartitionID(name), Token: token(name)})
 	case "spoils": // spoils x disk full: an attempt that fails
 		s.say(cluster.FinishPartition{Partition: cluster.PartitionID(name), Token: token(name),
 			Outcome: cluster.OutcomeFailed, Message: text})
-	case "journal": // journal JSON
+	case "journal": // journal 1h JSON: so long ago
 		var r journal.Record
-		must.Succeed(t, json.Unmarshal([]byte(name+" "+text), &r))
+		must.Succeed(t, json.Unmarshal([]byte(text), &r))
+		r.AtMS = time.Now().Add(-must.Get(time.ParseDuration(name))(t)).UnixMilli()
 		must.Succeed(t, journal.NewDocs(s.st, "a", 0).Append(t.Context(), r))
 	case "kill":
 		s.say(cluster.KillJob{Job: cluster.JobID(name)})
@@ -217,7 +220,7 @@ func history(t *testing.T) {
 			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
 		{"a", 3 * time.Second, cluster.SubmitJob{Job: "c2",
 			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
-		{"a", 4 * time.Second, cluster.KillJob{Job: "c1"}},
+		{"a", 4300 * time.Millisecond, cluster.KillJob{Job: "c1"}},
 	} {
 		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, AtMS: start.Add(c.after).UnixMilli(),
 			Commands: []cluster.Command{c.command}}
