@@ -61,7 +61,7 @@ func (s Sight) Why(id cluster.PartitionID, records []journal.Record) (Why, bool)
 		return Why{}, false
 	}
 	w.Malformed, _ = malformedIn(s.v, id, records)
-	if w.State == OwnerSilent {
+	if w.State == OwnerSilent && w.Owner != "" { // of a task as a whole its parts say it
 		w.Reason = s.silence(cluster.MemberID(w.Owner))
 	}
 	w.specify(s.v, id)
