@@ -86,6 +86,9 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	apply(cluster.KillJob{Job: "etl"})
 	check("etl/write", "killed", "")
+	if w, ok := Of(v).Why("etl", nil); !ok || w.Reason == nil || w.Reason.Rule != "killed" || len(w.Tasks) != 2 {
+		t.Errorf("got %+v", w)
+	}
 	if _, ok := Of(v).Why("etl/nothing", nil); ok {
 		t.Error("there is no such task")
 	}

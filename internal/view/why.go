@@ -133,9 +133,9 @@ func malformedIn(v cluster.Value, id cluster.PartitionID, records []journal.Reco
 
 // whole explains a task with several partitions, or a job.
 func (w *Why) whole(s Sight, id cluster.PartitionID) bool {
-	jobID, _, key := id.Split()
+	jobID, _, _ := id.Split()
 	job, ok := s.Job(jobID)
-	if !ok || key != "" {
+	if !ok {
 		return false
 	}
 	for i := range job.Tasks {

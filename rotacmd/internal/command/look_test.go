@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/replica"
@@ -150,6 +151,10 @@ func TestWhyKnowsTheRounds(t *testing.T) {
 	must.Succeed(t, must.Err(w.st.Put(t.Context(), doc)))
 	w.shows("why x", exitOK, "x is running on a", "rounds  last at "+clock(last.UnixMilli(), time.Now())+", next at "+
 		clock(last.Add(time.Hour).UnixMilli(), time.Now()))
+	p, _ := w.value.Partition("x")
+	w.put(node.FailingPrefix+"a", node.Failing{Member: "a", Failing: 1,
+		Runs: []node.FailingRun{{Partition: "x", Token: p.Token, State: node.StateFailing, Rounds: 2, Failures: 1}}})
+	w.shows("why x", exitOK, "x is failing on a", "1 of 2 rounds", "next at ")
 	w.shows("why x -o json", exitOK, fmt.Sprintf(`"last_round_ms":%d,"next_round_ms":%d`, last.UnixMilli(),
 		last.Add(time.Hour).UnixMilli()))
 }

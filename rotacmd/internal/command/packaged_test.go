@@ -204,7 +204,8 @@ func TestCompletionKnows(t *testing.T) {
 	for args, want := range map[string]string{
 		"__complete member dr": "drain", "__complete run --protocol l": "lease",
 		"__complete task list --state ow": "owner-silent", "__complete run --log-level w": "warn",
-		"__complete status --store zoo": "zookeeper://", "__complete completion f": "fish",
+		"__complete status --store zoo": "postgres://\n:6", "__complete completion f": "fish",
+		"__complete run --publish n": "none", "completion zsh": "#compdef rota", "completion powershell": "Register-Argument",
 		"__complete store c": "check",
 	} {
 		if out, _, code := here("", strings.Fields(args)...); code != 0 || !strings.Contains(out, want) {
