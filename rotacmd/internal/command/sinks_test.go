@@ -14,6 +14,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/work"
 )
 
 // TestSeveralSinksInAText: a variable of the environment has several, separated by blanks; a path may have blanks.
@@ -171,6 +172,10 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	}
 	if err := m.declare(); err != nil || !slices.Equal(m.node.Sources["tasks"], m.dirs) {
 		t.Errorf("%v, sources %v", err, m.node.Sources)
+	}
+	twice := env{own: Program{Types: []work.Type{{Name: "noop"}}}}
+	if _, err := twice.typesOf(allowed{}, false); err == nil {
+		t.Error("a program has a type of the name of a built-in one")
 	}
 	none := Program{Storages: []Kind[journal.Appender]{{Scheme: "file"}}, Files: []Kind[fs.FS]{{}}}
 	if err := none.check(nil); err == nil ||

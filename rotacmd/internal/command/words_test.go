@@ -52,7 +52,8 @@ func TestWords(t *testing.T) {
 		}}),
 		"slots: none is free, it broke": jobNote(&view.Job{Reason: full}) + ", " + jobNote(&view.Job{Message: "it broke"}),
 		"[] [slots: none is free] [failed 3 times: no]": fmt.Sprintf("[%s] [%s] [%s]",
-			taskNote(&view.JobTask{State: view.Done, Failures: 3, Message: "no", Reason: full}),
+			taskNote(&view.JobTask{State: view.Done, Failures: 3, Message: "no", Reason: full})+
+				taskNote(&view.JobTask{State: view.Done, Failures: 3, Message: "no"}),
 			taskNote(&view.JobTask{State: "waiting", Failures: 3, Message: "no", Reason: full}),
 			taskNote(&view.JobTask{State: view.Failing, Failures: 3, Message: "no"})),
 		"x is waiting: slots: none is free": partLine(&view.Task{Task: "x", State: "waiting", Reason: full}),
@@ -260,6 +261,11 @@ func TestNothingRunsAgain(t *testing.T) {
 // TestWhoIsAwayOffersNothing: the functions of a member that has announced a restart do not count.
 func TestWhoIsAwayOffersNothing(t *testing.T) {
 	t.Parallel()
+	own := Program{Functions: []call.Function{call.NewFunc("mine", func(context.Context, int) (int, error) { return 0, nil })}}
+	if none, both := (&config{}).functions(), (&config{env: env{own: own}, node: node.Config{Slots: 1}}).functions(); none != nil ||
+		len(both) != 2 || both[1].Name() != "mine" {
+		t.Errorf("without slots %v, with slots %v", none, both)
+	}
 	for state, offers := range map[cluster.MemberState]bool{cluster.MemberJoined: true, cluster.MemberHeld: false} {
 		m := cluster.Member{ID: "a", Incarnation: 1, State: state, Slots: 1}
 		for k, v := range call.Labels((&config{node: node.Config{Member: "a", Slots: 1}}).functions()) { // order-free: there is one
@@ -295,6 +301,10 @@ func TestInstants(t *testing.T) {
 		"2026-11-20T01:02:03+01:00": "2026-11-20T00:02:03Z", "": "", "14": "", "25:00": "",
 	} {
 		got, ok := instantOf(text, now)
+		if there, _ := instantOf("2026-11-20 01:02", now.In(time.FixedZone("", 3600))); there.UTC().Minute() != 2 ||
+			there.UTC().Hour() != 0 {
+			t.Errorf("in a zone of its own it is %s", there.UTC())
+		}
 		if ok != (want != "") || ok && got.UTC().Format(time.RFC3339) != want {
 			t.Errorf("%q is %v, want %s", text, got, want)
 		}
