@@ -186,6 +186,7 @@ func TestListen(t *testing.T) {
 		{"0.0.0.0:0", api.Access{Token: "x"}, false},
 		{"0.0.0.0:0", api.Access{TLS: full.TLS}, false},
 		{"0.0.0.0:0", full, true},
+		{"0.0.0.0:0", api.Access{TLS: full.TLS, Users: make(api.Users, 1)}, true},
 		{"127.0.0.1", api.Access{}, false},
 		{"127.0.0.1:http", api.Access{}, false},
 		{"127.0.0.1:70000", api.Access{}, false},

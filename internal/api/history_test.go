@@ -193,7 +193,8 @@ func TestConfigure(t *testing.T) {
 	defer s.Close()
 	for query, want := range map[string]int{
 		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400,
-		"?move_budget=-1": 400, "?move_budget=0": 200, "?color=red": 400, "?format=99999999999": 400,
+		"?retention=0&job_scheduler=greedy": 400,
+		"?move_budget=-1":                   400, "?move_budget=0": 200, "?color=red": 400, "?format=99999999999": 400,
 	} {
 		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/configure"+query, nil))(t)
 		r.Header.Set("Authorization", "Bearer secret")
