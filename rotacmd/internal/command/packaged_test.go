@@ -199,6 +199,15 @@ func TestManual(t *testing.T) {
 	}
 }
 
+// TestASimulatedFault: what comes before it is told.
+func TestASimulatedFault(t *testing.T) {
+	t.Parallel()
+	out, errs, code := here("join a\n\nsubmt x\n", "simulate", "-o", "json")
+	if code != exitUsage || strings.Count(out, "\n") != 1 || !containsAll(errs, []string{"line 3", "try: one of join"}) {
+		t.Errorf("exit %d\n%s\n%s", code, out, errs)
+	}
+}
+
 // TestCompletionKnows what a shell asks for: commands, and the values of flags.
 func TestCompletionKnows(t *testing.T) {
 	for args, want := range map[string]string{
