@@ -144,14 +144,14 @@ func TestSubmission(t *testing.T) {
 	t.Parallel()
 	a := &acting{answer: cluster.Result{Accepted: true}}
 	c := a.config(t)
-	for _, path := range []string{"/v1/submit", "/v1/submit?job=parks", "/v1/submit?update=true"} {
+	for _, path := range []string{"/v1/submit", "/v1/submit?job=parks", "/v1/submit?update=true", "/v1/submit?update=false"} {
 		r := request(c, "POST", path,
 			func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader("waits")) })
 		if r.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s %s", path, r.Status, body(t, r))
 		}
 	}
-	names := []string{"cluster.SubmitJob", "cluster.SubmitJob", "cluster.UpdateJob"}
+	names := []string{"cluster.SubmitJob", "cluster.SubmitJob", "cluster.UpdateJob", "cluster.SubmitJob"}
 	if !slices.EqualFunc(a.said, names, strings.HasPrefix) || !strings.Contains(a.said[1], "parks") {
 		t.Errorf("the cluster was told %q", a.said)
 	}

@@ -97,4 +97,20 @@ func TestALetterThatStays(t *testing.T) {
 	if n, _, err = o.DropDead(t.Context(), "etl"); n != 1 || err != nil {
 		t.Errorf("%d are dropped, %v", n, err)
 	}
+	w.told = nil
+	if n, a, err := o.DropDead(t.Context(), "etl"); n != 0 || a.Changed || err != nil || w.told != nil {
+		t.Errorf("where there are none: %d, %+v, %v; the journal has %v", n, a, err, w.told)
+	}
+	j, _ := w.v.Job("etl")
+	edge := store.Shard{Edge: "edge/read/write"}
+	if d, err := queue.Depth(t.Context(), supervisor.FlowName(&j), edge); err != nil || d[0].Segments != 1 {
+		t.Errorf("what was put back counts as %+v, %v", d, err)
+	}
+	w.others(cluster.SubmitJob{Job: "plain", Spec: spec("check")})
+	for id, o := range map[cluster.JobID]*Operator{"plain": o, "etl": New(w, docs, nil, work.Types{}, "ann")} {
+		if _, _, err := o.DropDead(t.Context(), id); !errors.Is(err, ErrRefused) ||
+			!strings.Contains(err.Error(), "is no flow") {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
 }

@@ -3,10 +3,12 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
@@ -27,6 +29,7 @@ type world struct {
 	v       cluster.Value
 	between func() // before the next proposal
 	away    error  // what a proposal gets instead of an answer
+	mute    bool   // it gets none
 	told    []journal.Record
 	at      cluster.Index
 }
@@ -45,7 +48,7 @@ func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]clust
 		w.between = nil
 		f()
 	}
-	if w.away != nil {
+	if w.away != nil || w.mute {
 		return nil, w.away
 	}
 	w.at++
@@ -132,6 +135,19 @@ func TestNothingIsUndone(t *testing.T) {
 		if j, _ := w.v.Job("x"); !errors.Is(err, ErrOlder) || j.Spec.Version != "3" {
 			t.Errorf("version 2 after 3: %v, and it runs version %s", err, j.Spec.Version)
 		}
+	}
+	w, o, _ := newWorld(t)
+	w.others(submit)
+	n := 0
+	var change func()
+	change = func() {
+		n++
+		w.others(cluster.UpdateJob{Job: "x", Spec: spec(fmt.Sprint("other", n))})
+		w.between = change
+	}
+	w.between = change
+	if _, err := o.Submit(t.Context(), "x", spec("new"), Update); !errors.Is(err, ErrRefused) || n != tries {
+		t.Errorf("where others change it all the time: %v, after %d tries", err, n)
 	}
 	s := submission{SubmitJob: submit}
 	if cmd, err := s.decide(&cluster.Job{ID: "x", State: cluster.JobFailed, SpecIndex: 7,
@@ -236,7 +252,7 @@ func TestApply(t *testing.T) {
 // Each request that changes something has one record, which says what and who; one that changes nothing has none.
 func TestRequestsAreJournaled(t *testing.T) {
 	t.Parallel()
-	w, o, _ := newWorld(t)
+	w, o, docs := newWorld(t)
 	ctx := t.Context()
 	for _, c := range []struct {
 		do              func() (Answer, error)
@@ -260,6 +276,9 @@ func TestRequestsAreJournaled(t *testing.T) {
 		var want []journal.Record
 		if c.said != "" {
 			want = []journal.Record{{Kind: journal.Asked, Message: c.said, Partition: c.partition, By: "ann@laptop"}}
+		}
+		if c.said == "" && a.Said != "submit-job x check" || a.Updated != strings.HasPrefix(c.said, "update-job") {
+			t.Errorf("%q: %+v", c.said, a)
 		}
 		if err != nil || a.Changed != (c.said != "") || !slices.Equal(w.told, want) {
 			t.Errorf("%s: %+v, %v; the journal has %+v", c.said, a, err, w.told)
@@ -286,6 +305,17 @@ func TestRequestsAreJournaled(t *testing.T) {
 		if _, err := do(ctx, "rota.x"); !errors.As(err, &invalid) {
 			t.Errorf("a job of Rota's own: %v", err)
 		}
+	}
+	if _, err := o.Resume(ctx, "a b"); !errors.As(err, &invalid) {
+		t.Errorf("a job that cannot be: %v", err)
+	}
+	asks := must.Get(docs.List(ctx, "run-now/"))(t)
+	if len(asks) != 1 || !strings.Contains(string(asks[0].Value), "ann@laptop") {
+		t.Errorf("a round is asked for by %v", asks)
+	}
+	w.mute = true
+	if _, err := o.Resume(ctx, "x"); err == nil {
+		t.Error("no answer is taken for one")
 	}
 }
 
@@ -318,6 +348,10 @@ func TestAFilesJobIsNotKilled(t *testing.T) {
 	if _, err := o.For("bob").Drain(t.Context(), "a"); err != nil || w.told[0].By != "bob (ann@laptop)" {
 		t.Errorf("a drain that bob asks for: %v, %+v", err, w.told)
 	}
+	w.told = nil
+	if _, err := o.Undrain(t.Context(), "a"); err != nil || w.told[0].By != "ann@laptop" {
+		t.Errorf("what ann asks for after that: %v, %+v", err, w.told)
+	}
 }
 
 // What was pruned before the store went away is said.
@@ -343,9 +377,14 @@ func TestAnotherProtocol(t *testing.T) {
 	defer docs.Close()
 	must.Succeed(t, protocol.Claim(t.Context(), docs, protocol.Place{Protocol: "lease"}))
 	var other *protocol.OtherProtocolError
-	if _, err := Outside(replica.Protocol{}, docs, "ann").Value(t.Context()); !errors.As(err, &other) ||
-		other.Has != "lease" {
+	c := Outside(replica.Protocol{}, docs, "ann")
+	if _, err := c.Value(t.Context()); !errors.As(err, &other) || other.Has != "lease" {
 		t.Error(err)
+	}
+	must.Succeed(t, c.Record(t.Context(), journal.Record{Kind: journal.Asked}))
+	recent := journal.Query{Since: time.Now().Add(-time.Hour)}
+	if r, err := journal.NewDocs(docs, "x", 0).Read(t.Context(), recent); len(r) != 1 || err != nil {
+		t.Errorf("the journal of the last hour has %v, %v", r, err)
 	}
 }
 

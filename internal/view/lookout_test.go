@@ -3,7 +3,9 @@ package view_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +95,9 @@ func TestWhatOneLookKnowsAndWhatTwoKnow(t *testing.T) {
 	if got := s.states(); got != "a:present b:late c:gone" {
 		t.Errorf("one look: %s", got)
 	}
+	if n := s.look().Status().Members.Silent; n != 2 {
+		t.Errorf("%d are probably dead, want b and c", n)
+	}
 	s.now = s.now.Add(9 * time.Second)
 	s.beat("b", time.Hour)
 	s.beat("c", 0)
@@ -125,6 +130,8 @@ func TestASightCorrectsSumsAndTasks(t *testing.T) {
 		Runs: []node.FailingRun{run("j0#b", "failing", token("j0#b")-1)}}) // of a former owner
 	s.write("failing/c", node.Failing{Member: "c", Failing: 1,
 		Runs: []node.FailingRun{run("j0#c", "failing", token("j0#c"))}}) // of the dead
+	s.write("failing/x", node.Failing{Member: "b", Failing: 1,
+		Runs: []node.FailingRun{run("j0#b", "failing", token("j0#b"))}}) // in the name of another
 	sight := s.look()
 	tasks := sight.Tasks(view.Filter{})
 	var got []string
@@ -287,23 +294,27 @@ func TestHeartbeatsOfSessions(t *testing.T) {
 type asking struct {
 	store.Docs
 	gets, lists int
+	away        error // what a Get is answered
 }
 
 func (a *asking) Get(ctx context.Context, key string) (store.Doc, error) {
-	a.gets++
+	if a.gets++; a.away != nil {
+		return store.Doc{}, a.away
+	}
 	return a.Docs.Get(ctx, key)
 }
 
 func (a *asking) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	a.lists++
-	return a.Docs.List(ctx, prefix)
+	docs, err := a.Docs.List(ctx, prefix)
+	return slices.DeleteFunc(docs, func(d store.Doc) bool { return d.Key == "pulse/c" }), err // it lags
 }
 
 // TestALookListsOnce: heartbeats are not read one by one, but for those that a list has not.
 func TestALookListsOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	for _, m := range []string{"a", "b"} {
+	for _, m := range []string{"a", "b", "c"} {
 		s.beat(m, 0)
 	}
 	a := &asking{Docs: s.docs}
@@ -312,10 +323,16 @@ func TestALookListsOnce(t *testing.T) {
 		t.Errorf("%d reads and %d lists, %v; want one read of what is missing, and lists of heartbeats and of what fails", a.gets, a.lists, err)
 	}
 	n := 0
-	for range sight.Heartbeats() {
-		n++
+	for m, h := range sight.Heartbeats() {
+		if n++; h.State != view.HeartbeatPresent {
+			t.Errorf("%s is %s", m, h.State)
+		}
 	}
 	if n != 3 {
 		t.Errorf("%d heartbeats of 3 members", n)
+	}
+	a.away = store.ErrUnavailable
+	if _, err := view.NewLookout(a, protocol.Now).Look(t.Context(), s.v); !errors.Is(err, a.away) {
+		t.Errorf("where the store does not answer nobody is dead: %v", err)
 	}
 }

@@ -86,6 +86,9 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	apply(cluster.KillJob{Job: "etl"})
 	check("etl/write", "killed", "")
+	if w, ok := Of(v).Why("etl", nil); !ok || w.Reason == nil || w.Reason.Rule != "killed" || len(w.Tasks) != 2 {
+		t.Errorf("got %+v", w)
+	}
 	if _, ok := Of(v).Why("etl/nothing", nil); ok {
 		t.Error("there is no such task")
 	}
@@ -174,11 +177,11 @@ func TestMovesSinceATime(t *testing.T) {
 
 func TestEntryTellsWhatDidNothing(t *testing.T) {
 	t.Parallel()
-	e := EntryOf(cluster.Value{}, protocol.Applied{
+	e := EntryOf(cluster.Value{}, protocol.Applied{Duplicate: true,
 		Entry:   cluster.Entry{Index: 7, Writer: "w", Commands: []cluster.Command{cluster.KillJob{Job: "x"}}},
 		Results: []cluster.Result{{Reason: "no such job"}},
 	})
-	if len(e.Commands) != 1 || e.Commands[0].Accepted || e.Commands[0].Reason != "no such job" ||
+	if len(e.Commands) != 1 || !e.Duplicate || e.Commands[0].Accepted || e.Commands[0].Reason != "no such job" ||
 		!strings.Contains(e.Commands[0].Said, "x") {
 		t.Errorf("got %+v", e)
 	}
@@ -238,11 +241,16 @@ func TestCountsOfAllShards(t *testing.T) {
 	t.Parallel()
 	graph := flow.Graph{Tasks: []flow.Task{{Name: "in", Chains: 1}, {Name: "out"}},
 		Edges: []flow.Edge{{From: "in", To: "out", Shards: 2}}}
-	got := (&Flow{Unit: UnitMessages}).task(graph, "out", map[flow.Shard]store.Depth{
+	f := &Flow{Unit: UnitMessages}
+	depths := map[flow.Shard]store.Depth{
 		{Edge: "edge/in/out"}:            {Stored: 5, Pending: 2},
-		{Edge: "edge/in/out", Number: 1}: {Stored: 3, Pending: 1, Sealed: true},
-	})
-	if got.In != 5 || got.Pending != 3 || got.Sealed {
+		{Edge: "edge/in/out", Number: 1}: {Stored: 3, Pending: 9, Sealed: true}, // counted a moment later
+		{Edge: "chain/in"}:               {Stored: 7, Pending: 1},
+	}
+	if got := f.task(graph, "out", depths); got.In != 3 || got.Pending != 5 || got.Sealed {
 		t.Errorf("got %+v", got)
+	}
+	if got := f.task(graph, "in", depths); got.In != 0 || got.Pending != 0 || got.Out != 8 {
+		t.Errorf("what comes from outside is not counted: %+v", got)
 	}
 }

@@ -64,6 +64,33 @@ func TestMembersByState(t *testing.T) {
 		if got.add(m); got != want {
 			t.Errorf("%v: got %+v, want %+v", m.State, got, want)
 		}
+		if drains := memberState(m) == "draining"; drains != (want.Draining > 0) {
+			t.Errorf("%v is shown as %s", m.State, memberState(m))
+		}
+	}
+}
+
+// Of several states of its partitions a task has the one that needs a person most.
+func TestTasksByTheirPartitions(t *testing.T) {
+	t.Parallel()
+	for state, c := range map[string]TaskCounts{
+		Done: {Total: 2, Finished: 2}, Running: {Total: 2, Finished: 1, Running: 1},
+		"parked": {Total: 3, Parked: 1, Silent: 1, Running: 1}, OwnerSilent: {Total: 2, Silent: 1, BackingOff: 1},
+		BackingOff: {Total: 3, BackingOff: 1, Failing: 1, Running: 1}, Failing: {Total: 2, Failing: 1, Running: 1},
+		Moving: {Total: 2, Moving: 1, Held: 1}, "held": {Total: 2, Held: 1, Blocked: 1}, "waiting": {},
+	} {
+		if got := (&jobs{}).state(&Job{State: "running"}, &JobTask{Partitions: c}, false); got != state {
+			t.Errorf("%+v: %s, want %s", c, got, state)
+		}
+	}
+	for want, s := range map[string]Status{
+		"": {Index: 3, Members: MemberCounts{Total: 1, Silent: 1}}, "there is no cluster here yet": {},
+		"no member is running: nothing runs": {Index: 3}, "no member is alive: nothing runs": {Index: 3,
+			Members: MemberCounts{Total: 1, Silent: 1}, Tasks: TaskCounts{Total: 1}},
+	} {
+		if got := s.nobody(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
@@ -85,6 +112,9 @@ func TestStatesAreCorrected(t *testing.T) {
 	}
 	both := fails(x, BackingOff)
 	maps.Copy(both, fails(y, Failing))
+	once := both["j#y"]
+	once.Failures = 1
+	both["j#y"] = once
 	old := fails(x, Failing)
 	old["j#x"] = failingRun{FailingRun: node.FailingRun{State: Failing, Token: x.Token - 1}}
 	for name, c := range map[string]struct {
@@ -103,7 +133,7 @@ func TestStatesAreCorrected(t *testing.T) {
 		_, counts := c.sight.Counts()
 		job, _ := c.sight.Job("j")
 		if st := c.sight.Status(); st.Tasks != c.want || counts != c.want || job.Tasks[0].State != c.state ||
-			job.Tasks[0].Partitions != c.want {
+			job.Tasks[0].Partitions != c.want || name == "both" && job.Tasks[0].Failures != 3 {
 			t.Errorf("%s: status %+v, counts %+v, job %+v", name, st.Tasks, counts, job.Tasks[0])
 		}
 	}
@@ -290,6 +320,9 @@ func TestHeartbeatsAtTheirTTL(t *testing.T) {
 	if s, l := silent.Text(wall), late.Text(wall); s != "not renewed for 11 s: probably dead" ||
 		l != "last heartbeat about 11 s ago by its own clock: probably dead" {
 		t.Errorf("%q, %q", s, l)
+	}
+	if age := (Heartbeat{AtMS: 200_000}).Age(wall); age != 0 {
+		t.Errorf("a heartbeat of the future is %s old", age)
 	}
 	if (Heartbeat{}).Unguarded() || (Heartbeat{Guardian: "on"}).Unguarded() ||
 		(Heartbeat{Guardian: "not needed"}).Unguarded() || !(Heartbeat{Guardian: "no memory"}).Unguarded() {

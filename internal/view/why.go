@@ -61,7 +61,7 @@ func (s Sight) Why(id cluster.PartitionID, records []journal.Record) (Why, bool)
 		return Why{}, false
 	}
 	w.Malformed, _ = malformedIn(s.v, id, records)
-	if w.State == OwnerSilent {
+	if w.State == OwnerSilent && w.Owner != "" { // of a task as a whole its parts say it
 		w.Reason = s.silence(cluster.MemberID(w.Owner))
 	}
 	w.specify(s.v, id)
@@ -133,9 +133,9 @@ func malformedIn(v cluster.Value, id cluster.PartitionID, records []journal.Reco
 
 // whole explains a task with several partitions, or a job.
 func (w *Why) whole(s Sight, id cluster.PartitionID) bool {
-	jobID, _, key := id.Split()
+	jobID, _, _ := id.Split()
 	job, ok := s.Job(jobID)
-	if !ok || key != "" {
+	if !ok {
 		return false
 	}
 	for i := range job.Tasks {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,13 +19,18 @@ func TestOpen(t *testing.T) {
 	dir := "file:" + filepath.Join(t.TempDir(), "place")
 	own := stores.Kind{Scheme: "mine", Example: "mine:x",
 		Open: func(_ context.Context, p stores.Place) (store.Full, error) {
-			if p.URL != "mine:there" || p.Access != stores.Look || p.Beside != "-x" {
+			if !strings.HasSuffix(p.URL, ":there") || p.Access != stores.Look || p.Beside != "-x" {
 				t.Errorf("a store of one's own gets %+v", p)
 			}
 			return memory.New().Open(), nil
 		}}
-	if _, err := stores.Open(t.Context(), dir, stores.Options{Access: stores.Look}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("look at a directory that is not there: %v", err)
+	replaced := own
+	replaced.Scheme = "etcd"
+	for _, access := range []stores.Access{stores.Look, stores.Change} {
+		if st, err := stores.Open(t.Context(), dir, stores.Options{Access: access}); st != nil ||
+			!errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("access %d to a directory that is not there: %v, %v", access, st, err)
+		}
 	}
 	for _, c := range []struct {
 		url     string
@@ -36,6 +42,8 @@ func TestOpen(t *testing.T) {
 		{dir, stores.Options{Access: stores.Change}, true},
 		{dir, stores.Options{Access: stores.Look}, false},
 		{"mine:there", stores.Options{Access: stores.Look, Beside: "-x", Kinds: []stores.Kind{own}}, true},
+		{"etcd:there", stores.Options{Access: stores.Look, Beside: "-x", Kinds: []stores.Kind{replaced}}, true},
+		{dir, stores.Options{Beside: "-beside"}, true},
 	} {
 		st, err := stores.Open(t.Context(), c.url, c.o)
 		if err != nil {
@@ -49,6 +57,15 @@ func TestOpen(t *testing.T) {
 		if err := st.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+	if d, err := stores.Directory("file:///x?shared=yes"); d != "/x" || err != nil {
+		t.Errorf("the directory is %q, %v", d, err)
+	}
+	if _, err := os.Stat(strings.TrimPrefix(dir, "file:") + "-beside/rota.db"); err != nil {
+		t.Error(err)
+	}
+	if _, err := stores.Open(t.Context(), "memory:", stores.Options{Access: stores.Look}); err == nil {
+		t.Error("a store inside another process is looked at")
 	}
 }
 
@@ -79,8 +96,10 @@ func TestWrongURLs(t *testing.T) {
 		}
 	}
 	for url, ok := range map[string]bool{"memory:": true, "file:d": true, "etcd://127.0.0.1/x": true,
-		"etcd://127.0.0.1/x?colour=red": false, "tape:1": false} {
-		if err := stores.Check(url, stores.Options{}); (err == nil) != ok {
+		"etcd://127.0.0.1/x?colour=red": false, "tape:1": false, "file:": false, "memory:x": false,
+		"etcd://127.0.0.1/x?user=u&password=env:P": true} {
+		getenv := func(name string) string { return map[string]string{"P": "p"}[name] }
+		if err := stores.Check(url, stores.Options{Getenv: getenv}); (err == nil) != ok {
 			t.Errorf("check of %s: %v", url, err)
 		}
 	}
@@ -89,9 +108,9 @@ func TestWrongURLs(t *testing.T) {
 // A server that does not answer is no fault of the URL.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	_, err := stores.Open(t.Context(), "etcd://127.0.0.1:1/x?timeout=200ms", stores.Options{})
+	_, err := stores.Open(t.Context(), "etcd://127.0.0.1:1/x?timeout=200ms", stores.Options{Beside: "-b"})
 	var away *stores.OpenError
-	if !errors.As(err, &away) || away.Place != "etcd://127.0.0.1:1/x" || !errors.Is(err, store.ErrUnavailable) &&
+	if !errors.As(err, &away) || away.Place != "etcd://127.0.0.1:1/x-b" || !errors.Is(err, store.ErrUnavailable) &&
 		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}

@@ -3,12 +3,14 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -22,6 +24,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
@@ -31,9 +34,71 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
+// slowFiles are files whose listing waits until it may go on.
+type slowFiles struct {
+	fstest.MapFS
+	enter func()
+	goOn  chan struct{}
+}
+
+func (f slowFiles) Open(name string) (fs.File, error) {
+	if name == "." {
+		f.enter()
+		<-f.goOn
+	}
+	return f.MapFS.Open(name)
+}
+
+// TestNothingWaitsForTheFirstScan: what a member says while its files are still being read waits for the first line,
+// and the member does not.
+func TestNothingWaitsForTheFirstScan(t *testing.T) {
+	t.Parallel()
+	var out output.Text
+	entered := make(chan struct{})
+	files := slowFiles{fstest.MapFS{"a.yaml": {Data: []byte("type: noop\n")}}, sync.OnceFunc(func() { close(entered) }),
+		make(chan struct{})}
+	c := &config{env: env{stderr: &out}, store: "memory:"}
+	c.node = node.Config{Member: "m", Files: map[string]fs.FS{"s": statless{files}}, Cache: directory.NewCache()}
+	var err error
+	c.node.Types, err = c.typesOf(c.allow, true)
+	must.Succeed(t, err)
+	w := &welcome{c: c}
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.begin() }()
+	<-entered
+	w.say("joined")
+	w.say("and more")
+	if got := out.String(); got != "" {
+		t.Errorf("it said %q before the first line", got)
+	}
+	close(files.goOn)
+	<-ended
+	w.say("last")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 4 || !strings.Contains(lines[0], "1 task from source s") ||
+		strings.Join(lines[1:], ", ") != "joined, and more, last" {
+		t.Errorf("it said\n%s", out.String())
+	}
+}
+
+// statless hides that the files have a Stat and a ReadDir of their own.
+type statless struct{ fs.FS }
+
+// TestNoHintThatIsRefused: no other process reads a store inside this one.
+func TestNoHintThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for store, want := range map[string]string{"memory:": "",
+		"file:my data": " · status: rota status --store 'file:my data'"} {
+		if got := (&config{store: store}).statusHint(); got != want {
+			t.Errorf("%s: %q, want %q", store, got, want)
+		}
+	}
+}
+
 // TestALeavingMember answers as long as it hands over, and leaves locked nothing that its tasks have locked.
 func TestALeavingMember(t *testing.T) {
 	t.Parallel()
+	journaled := filepath.Join(t.TempDir(), "journal")
 	server, locked, stopped, goOn := memory.New(), make(chan error, 1), make(chan struct{}), make(chan struct{})
 	holds := work.Type{Name: "test.holds", New: func(work.Definition) (work.Runner, error) {
 		return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error {
@@ -50,8 +115,8 @@ func TestALeavingMember(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- e.runInside(ctx, strings.Fields("--store memory: --member m --listen 127.0.0.1:0 --publish none"),
-			server.Open())
+		ended <- e.runInside(ctx, strings.Fields("--store memory: --member m --listen 127.0.0.1:0 --publish none "+
+			"--storage file:"+journaled), server.Open())
 	}()
 	must.Succeed(t, <-locked)
 	v := must.Get(replica.Protocol{}.Observe(t.Context(), server.Open(), cluster.Value{}))(t)
@@ -63,6 +128,9 @@ func TestALeavingMember(t *testing.T) {
 	must.Succeed(t, answer.Body.Close())
 	close(goOn)
 	must.Succeed(t, <-ended)
+	if text, err := os.ReadFile(journaled); err != nil || !strings.Contains(string(text), "t.yaml") {
+		t.Errorf("its journal has %q, %v", text, err)
+	}
 	locks := must.Get(rota.OpenLocks(server.Open(), rota.LocksOptions{}))(t)
 	if _, err := locks.Lock("x").TryAcquire(t.Context()); err != nil {
 		t.Errorf("what a task had locked: %v", err)
@@ -71,8 +139,8 @@ func TestALeavingMember(t *testing.T) {
 }
 
 // inBubble runs a command on a store in memory.
-func inBubble(server *memory.Server, command string) (text string, code int) {
-	open := func(context.Context, stores.Place) (store.Full, error) { return server.Open(), nil }
+func inBubble(handle func() store.Full, command string) (text string, code int) {
+	open := func(context.Context, stores.Place) (store.Full, error) { return handle(), nil }
 	var out output.Text
 	code = execute(env{
 		args: strings.Fields(command + " --store bubble:x"), stdout: &out, stderr: &out,
@@ -82,11 +150,24 @@ func inBubble(server *memory.Server, command string) (text string, code int) {
 	return out.String(), code
 }
 
+// TestACommandDoesNotWaitForEver: where the store does not answer, it ends.
+func TestACommandDoesNotWaitForEver(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		s := &moody{Full: memory.New().Open()}
+		s.away.Store(1)
+		began := time.Now()
+		if text, code := inBubble(func() store.Full { return s }, "status"); code != exitFailed ||
+			time.Since(began) != answerWithin || !strings.Contains(text, "deadline exceeded") {
+			t.Errorf("after %s: exit %d: %s", time.Since(began), code, text)
+		}
+	})
+}
+
 // TestACallMayTakeLong: longer than a command waits for the store.
 func TestACallMayTakeLong(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
-		s := server.Open()
+		s, handle := server.Open(), func() store.Full { return server.Open() }
 		defer s.Close()
 		join := cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1}
 		for k, v := range call.Labels((&config{node: node.Config{Member: "a", Slots: 1}}).functions()) { // order-free: there is one
@@ -101,7 +182,7 @@ func TestACallMayTakeLong(t *testing.T) {
 				must.Succeed(t, err)
 				must.Succeed(t, must.Get(c.Attach(calls[0].ID))(t).Cancel(t.Context()))
 			})
-			text, code := inBubble(server, "function call ping -o "+format)
+			text, code := inBubble(handle, "function call ping -o "+format)
 			if code != exitFailed || !strings.Contains(text, want) || !strings.Contains(text, "waiting for call") {
 				t.Errorf("exit %d: %s", code, text)
 			}
@@ -168,7 +249,7 @@ func TestAllRoundsAreWaitedFor(t *testing.T) {
 func TestARoundMayTakeLong(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
-		s := server.Open()
+		s, handle := server.Open(), func() store.Full { return server.Open() }
 		defer s.Close()
 		must.Succeed(t, must.Err(replica.NewClient(s).Propose(t.Context(),
 			cluster.SubmitJob{Job: "nightly", Spec: one(cluster.SpreadSingle)})))
@@ -177,9 +258,58 @@ func TestARoundMayTakeLong(t *testing.T) {
 				must.Succeed(t, s.Delete(t.Context(), d.Key, d.Version))
 			}
 		})
-		if out, code := inBubble(server, "task trigger nightly --wait"); code != exitOK ||
+		if out, code := inBubble(handle, "task trigger nightly --wait"); code != exitOK ||
 			!strings.Contains(out, "nightly has run a round") {
 			t.Errorf("exit %d: %s", code, out)
 		}
 	})
+}
+
+// /metrics shows what people look for in any Go service, beside what only Rota has.
+func TestMetricsOfAMember(t *testing.T) {
+	t.Parallel()
+	n := must.Get(node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()}))(t)
+	c := &config{node: node.Config{Types: must.Get(env{}.typesOf(allowed{}, false))(t)}}
+	for definition, want := range map[string]cluster.JobID{"type: noop": "", "{id: x, tasks: [{name: a, type: noop}]}": "x"} {
+		if id, _, err := c.actions(n).Job([]byte(definition)); id != want || err != nil {
+			t.Errorf("the API takes %s as job %q, %v", definition, id, err)
+		}
+	}
+	families := must.Get(metricsOf(n).Gather())(t)
+	names := make(map[string]string)
+	for _, f := range families {
+		names[f.GetName()] = f.GetType().String()
+	}
+	for name, kind := range map[string]string{
+		"go_goroutines": "GAUGE", "process_start_time_seconds": "GAUGE", "rota_build_info": "GAUGE",
+		"rota_gap_seconds": "HISTOGRAM", "rota_round_lateness_seconds": "HISTOGRAM",
+		"rota_rounds_skipped_total": "COUNTER", "rota_cluster_partitions": "GAUGE",
+		"rota_malformed_definitions": "GAUGE",
+	} {
+		if names[name] != kind {
+			t.Errorf("%s is %q, want %s", name, names[name], kind)
+		}
+	}
+}
+
+// TestEachSettingHasItsPlace: what each flag of rota run is for, by values that only one of them has.
+func TestEachSettingHasItsPlace(t *testing.T) {
+	dir := t.TempDir()
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "src"), 0o700))
+	cmd := newRun(env{})
+	must.Succeed(t, cmd.ParseFlags(strings.Fields(`--store memory: --queue file:q --member m --protocol leader --ttl 11s
+		--label k=v --weight 12 --capacity 13 --slots 14 --listen none --source s=`+dir+`/src --publish none
+		--storage file:j --allow-net 10.0.0.0/8 --allow-exec /x --allow-env E --allow-tail /t --allow-write /w
+		--no-sessions --hold 15s --guardian=false --drain-timeout 16s --state-dir /d --most-members 17 --witness /wit
+		--tls-cert /c --tls-key /k --api-token env:T --api-tokens /users`)))
+	c := must.Get(memberConfig(env{getenv: func(string) string { return "" }, stderr: io.Discard}, cmd, nil))(t)
+	n := &c.node
+	got := fmt.Sprint(c.store, c.queue, n.Member, c.protocol, n.TTL, n.Labels, n.Weight, n.Capacity, n.Slots, c.listen,
+		c.sources, c.publish, c.storages, c.allow.net, c.allow.exec, c.allow.env, c.allow.tail, c.allow.write,
+		n.NoSessions, n.Hold, c.guarded, n.DrainTimeout, c.stateDir, c.most, n.WitnessPath, c.cert, c.key, c.token, c.users)
+	want := "memory: file:q m leader 11s map[k:v] 12 13 14 none [s=" + dir + "/src] [none] [file:j] [10.0.0.0/8] [/x] [E] " +
+		"[/t] [/w] true 15s false 16s /d 17 /wit /c /k env:T /users"
+	if plain := strings.NewReplacer(" ", ""); plain.Replace(got) != plain.Replace(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 }

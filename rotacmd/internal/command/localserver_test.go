@@ -15,11 +15,8 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/replica"
-	"github.com/rota-run/rota/internal/view"
-	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/rotacmd/internal/localsock"
 )
 
 // testLocalServer is that of a member a, which has the value that the test gives it.
@@ -41,17 +38,16 @@ func newTestLocalServer(w *written) *testLocalServer {
 // open answers until the test ends.
 func (d *testLocalServer) open() {
 	d.t.Helper()
-	l, err := localsock.Listen("store", "a")
-	must.Succeed(d.t, err)
-	server := &localServer{
-		Viewer: view.Viewer{
-			Lookout: view.NewLookout(d.st, protocol.Now), Journal: journal.NewDocs(d.st, "a", 0),
-			Store: "file:elsewhere", Protocol: replica.Protocol{}.Name(),
-		},
-		docs: d.st, log: d.st,
-		whole:   d.whole,
-		changed: func() <-chan struct{} { return d.changed },
+	c := &config{store: "file:store", node: node.Config{Member: "a", Protocol: lease.Protocol{}, Store: d.st}}
+	n := must.Get(node.New(c.node))(d.t)
+	if _, l := c.openLocalServer(n); l != nil {
+		d.t.Error("a member answers from a log that its protocol does not keep")
 	}
+	c.node.Protocol = replica.Protocol{}
+	n = must.Get(node.New(c.node))(d.t)
+	server, l := c.openLocalServer(n)
+	server.Store, server.whole = "file:elsewhere", d.whole
+	server.changed = func() <-chan struct{} { return d.changed }
 	ctx, cancel := context.WithCancel(d.t.Context())
 	done := make(chan struct{})
 	go func() {

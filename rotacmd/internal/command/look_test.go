@@ -3,11 +3,16 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/replica"
@@ -146,6 +151,10 @@ func TestWhyKnowsTheRounds(t *testing.T) {
 	must.Succeed(t, must.Err(w.st.Put(t.Context(), doc)))
 	w.shows("why x", exitOK, "x is running on a", "rounds  last at "+clock(last.UnixMilli(), time.Now())+", next at "+
 		clock(last.Add(time.Hour).UnixMilli(), time.Now()))
+	p, _ := w.value.Partition("x")
+	w.put(node.FailingPrefix+"a", node.Failing{Member: "a", Failing: 1,
+		Runs: []node.FailingRun{{Partition: "x", Token: p.Token, State: node.StateFailing, Rounds: 2, Failures: 1}}})
+	w.shows("why x", exitOK, "x is failing on a", "1 of 2 rounds", "next at ")
 	w.shows("why x -o json", exitOK, fmt.Sprintf(`"last_round_ms":%d,"next_round_ms":%d`, last.UnixMilli(),
 		last.Add(time.Hour).UnixMilli()))
 }
@@ -171,7 +180,38 @@ func TestHintsNameTheStore(t *testing.T) {
 	if got := o.try("change its definition or rota task retry x"); got != "change its definition or rota task retry x --store file:d" {
 		t.Errorf("got %s", got)
 	}
+	if got := o.hint("rota job list --store file:e"); got != "rota job list --store file:e" {
+		t.Errorf("got %s", got)
+	}
 	if got := o.try("add slots"); got != "add slots" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestNoCommandDialsARecord: whoever can write the store can put any address into the record of a member. No command
+// connects to it, let alone with a token.
+func TestNoCommandDialsARecord(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadSingle)})
+	var dialled atomic.Int64
+	trap := httptest.NewUnstartedServer(http.NotFoundHandler())
+	trap.Config.ConnState = func(net.Conn, http.ConnState) { dialled.Add(1) }
+	trap.Start()
+	defer trap.Close()
+	address := trap.Listener.Addr().String()
+	must.Succeed(t, must.Err(replica.NewClient(w.st).Propose(t.Context(),
+		cluster.PrepareJoin{Member: "trap", Heartbeat: "pulse/trap/1", Address: address})))
+	for _, command := range []string{
+		"status", "status -o json", "status --check", "member list", "member list -o json", "task list",
+		"task list -o json", "why x", "job list --all", "member plan trap", "events", "log list",
+		"member show trap", "source list", "member drain trap", "member undrain trap", "task trigger x",
+	} {
+		_, errs, code := with(map[string]string{"ROTA_API_TOKEN": "env:T", "T": "hunter2"}, "",
+			append(strings.Fields(command), "--store", "file:store")...)
+		if code == exitUsage {
+			t.Errorf("rota %s: %s", command, errs)
+		}
+		if dialled.Swap(0) > 0 {
+			t.Errorf("rota %s connects to an address that a record names", command)
+		}
 	}
 }

@@ -199,12 +199,22 @@ func TestManual(t *testing.T) {
 	}
 }
 
+// TestASimulatedFault: what comes before it is told.
+func TestASimulatedFault(t *testing.T) {
+	t.Parallel()
+	out, errs, code := here("join a\n\nsubmt x\n", "simulate", "-o", "json")
+	if code != exitUsage || strings.Count(out, "\n") != 1 || !containsAll(errs, []string{"line 3", "try: one of join"}) {
+		t.Errorf("exit %d\n%s\n%s", code, out, errs)
+	}
+}
+
 // TestCompletionKnows what a shell asks for: commands, and the values of flags.
 func TestCompletionKnows(t *testing.T) {
 	for args, want := range map[string]string{
 		"__complete member dr": "drain", "__complete run --protocol l": "lease",
 		"__complete task list --state ow": "owner-silent", "__complete run --log-level w": "warn",
-		"__complete status --store zoo": "zookeeper://", "__complete completion f": "fish",
+		"__complete status --store zoo": "postgres://\n:6", "__complete completion f": "fish",
+		"__complete run --publish n": "none", "completion zsh": "#compdef rota", "completion powershell": "Register-Argument",
 		"__complete store c": "check",
 	} {
 		if out, _, code := here("", strings.Fields(args)...); code != 0 || !strings.Contains(out, want) {

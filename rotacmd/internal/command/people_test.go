@@ -34,16 +34,16 @@ func TestFollowTheJournal(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := &moody{Full: memory.New().Open()}
 		defer s.Close()
-		j, kind := journal.NewDocs(s, "a", 0), journal.RunError
+		j, kind, task := journal.NewDocs(s, "a", 0), journal.RunError, "web"
 		add := func(message string, ago time.Duration) {
 			t.Helper()
-			r := journal.Record{AtMS: time.Now().Add(-ago).UnixMilli(), Kind: kind, Partition: "web", Message: message}
+			r := journal.Record{AtMS: time.Now().Add(-ago).UnixMilli(), Kind: kind, Partition: task, Message: message}
 			must.Succeed(t, j.Append(t.Context(), r))
 		}
 		add("first", 0)
 		o, out := within(t, s)
 		records := must.Get(o.journal(t.Context(), journal.Query{}))(t)
-		follower := tail{o: o, query: journal.Query{Kinds: []journal.Kind{kind}}, shown: make(map[string]int64)}
+		follower := tail{o: o, query: journal.Query{Partition: "web", Kinds: []journal.Kind{kind}}, shown: make(map[string]int64)}
 		must.Succeed(t, follower.show(records))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -58,9 +58,14 @@ func TestFollowTheJournal(t *testing.T) {
 		}
 		kind = journal.Asked
 		add("first", 0)
+		kind, task = journal.RunError, "db"
+		add("first", 0)
 		time.Sleep(2 * lookEvery) // waits: in virtual time
 		stop()
 		must.Succeed(t, <-ended)
+		if n := len(follower.shown); n > 20 {
+			t.Errorf("it remembers %d records", n)
+		}
 		text := out.String()
 		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 ||
 			strings.Count(text, "again") != 109 {
@@ -94,6 +99,10 @@ func TestWhatASignalAsksFor(t *testing.T) {
 	if text := out.String(); !strings.Contains(text, "the disk is full; samples go on") ||
 		strings.Contains(text, "reloaded") {
 		t.Errorf("a reload that failed: %s", text)
+	}
+	c.node.Publisher, c.sampleText = nil, "samples to stdout"
+	if c.reload(); !strings.Contains(out.String(), "reloaded: samples to stdout; ") {
+		t.Errorf("a reload: %s", out.String())
 	}
 }
 

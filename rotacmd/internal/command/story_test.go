@@ -15,9 +15,11 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/stories"
+	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -175,12 +177,15 @@ func (s *story) changes(do, name, text string) {
 		text = strings.ReplaceAll(text, "$SOON", fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()))
 		s.put(name, json.RawMessage(tokenOf.ReplaceAllStringFunc(text,
 			func(of string) string { return fmt.Sprint(token(tokenOf.FindStringSubmatch(of)[1])) })))
+	case "finishes":
+		s.say(cluster.FinishPartition{Partition: cluster.PartitionID(name), Token: token(name)})
 	case "spoils": // spoils x disk full: an attempt that fails
 		s.say(cluster.FinishPartition{Partition: cluster.PartitionID(name), Token: token(name),
 			Outcome: cluster.OutcomeFailed, Message: text})
-	case "journal": // journal JSON
+	case "journal": // journal 1h JSON: so long ago
 		var r journal.Record
-		must.Succeed(t, json.Unmarshal([]byte(name+" "+text), &r))
+		must.Succeed(t, json.Unmarshal([]byte(text), &r))
+		r.AtMS = time.Now().Add(-must.Get(time.ParseDuration(name))(t)).UnixMilli()
 		must.Succeed(t, journal.NewDocs(s.st, "a", 0).Append(t.Context(), r))
 	case "kill":
 		s.say(cluster.KillJob{Job: cluster.JobID(name)})
@@ -215,10 +220,48 @@ func history(t *testing.T) {
 			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
 		{"a", 3 * time.Second, cluster.SubmitJob{Job: "c2",
 			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
-		{"a", 4 * time.Second, cluster.KillJob{Job: "c1"}},
+		{"a", 4300 * time.Millisecond, cluster.KillJob{Job: "c1"}},
 	} {
 		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, AtMS: start.Add(c.after).UnixMilli(),
 			Commands: []cluster.Command{c.command}}
 		must.Succeed(t, must.Err(st.Append(t.Context(), e.Encode())))
 	}
+}
+
+// poisoned is a store whose log has something of the kind.
+func poisoned(t *testing.T, kind string) {
+	t.Helper()
+	st := must.Get(openStore(t.Context(), env{}, "file:store", member))(t)
+	defer st.Close()
+	var v cluster.Value
+	put := func(wrong cluster.Hash, commands ...cluster.Command) {
+		e := cluster.Entry{Writer: "w", Seq: uint64(v.Index()) + 1, BaseIndex: v.Index(), BaseChain: v.Chain() + wrong,
+			Commands: commands}
+		index := must.Get(st.Append(t.Context(), e.Encode()))(t)
+		if wrong == 0 {
+			e.Index = cluster.Index(index)
+			v, _ = v.Apply(e)
+		}
+	}
+	put(0, cluster.Configure{Retention: 5})
+	switch kind {
+	case "format":
+		must.Succeed(t, must.Err(st.Append(t.Context(), []byte{0xE7, 99})))
+	case "chain":
+		put(1, cluster.Configure{Retention: 77})
+	case "snapshot":
+		must.Succeed(t, st.SaveSnapshot(t.Context(), store.Record{Index: uint64(v.Index()), Data: []byte{0xA7, 99, 1}}))
+	case "trimmed":
+		must.Succeed(t, st.SaveSnapshot(t.Context(), store.Record{Index: uint64(v.Index()), Data: []byte{0xA7, 1}}))
+		must.Succeed(t, st.Trim(t.Context(), uint64(v.Index())))
+	}
+}
+
+// readable tells whether a member could read the log, and what it would find.
+func readable(t *testing.T) (int64, error) {
+	t.Helper()
+	st := must.Get(openStore(t.Context(), env{}, "file:store", look))(t)
+	defer st.Close()
+	v, err := fold.Observe(t.Context(), st, cluster.Value{})
+	return v.Settings().Retention, err
 }

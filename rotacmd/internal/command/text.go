@@ -218,7 +218,7 @@ func (o *observer) showAt(ctx context.Context, past *view.Past, text string) err
 	if err != nil {
 		return o.notHeld(err)
 	}
-	if m.Index == m.Oldest.Index && m.AtMS == 0 && m.Index > 0 {
+	if m.Index == m.Oldest.Index && m.AtMS == 0 && m.Index > 0 && at.Before(o.now) {
 		return failed(o.hint("rota log list"),
 			"store %s: the log does not go back to %s: its oldest entries follow index %d",
 			o.name, at.Format(time.DateTime), m.Oldest.Index)

@@ -2,6 +2,8 @@ package command
 
 import (
 	"fmt"
+	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,37 @@ import (
 	"github.com/rota-run/rota/internal/proof/pages"
 	"github.com/rota-run/rota/journal"
 )
+
+// TestErrorsSayWhatToTry runs the command lines of testdata/usage.txt.
+func TestErrorsSayWhatToTry(t *testing.T) {
+	text := must.Get(os.ReadFile("testdata/usage.txt"))(t)
+	p := newPlace(t)
+	p.write("tasks/a.yaml", "type: noop\n")
+	busy := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer busy.Close()
+	_, rows, _ := strings.Cut(strings.ReplaceAll(string(text), "$BUSY", busy.Addr().String()), "\n")
+	for row := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(rows), "\n    ", "\t"), "\n") {
+		line, want, _ := strings.Cut(row, "\t")
+		want = strings.ReplaceAll(want, `\n`, "\n")
+		t.Run(line[2:], func(t *testing.T) {
+			stdout, stderr, code := p.rota(strings.Fields(line[2:])...)
+			lines := strings.Split(strings.TrimSpace(stderr), "\n")
+			said := lines[max(0, len(lines)-2)]
+			switch {
+			case fmt.Sprint(code) != line[:1]:
+				t.Errorf("exit %d; it said %s", code, stderr)
+			case stdout != "":
+				t.Errorf("stdout has %q", stdout)
+			case !strings.HasPrefix(said, "rota: ") || !strings.Contains(stderr, want):
+				t.Errorf("it said %q, want something about %q", said, want)
+			case !strings.HasPrefix(lines[len(lines)-1], "try: "):
+				t.Errorf("it does not say what to try: %q", stderr)
+			case strings.Contains(stderr, "hunter2"):
+				t.Errorf("it tells a secret: %q", stderr)
+			}
+		})
+	}
+}
 
 // mostAtTheTop is how many commands a person reads at one look.
 const mostAtTheTop = 20
@@ -116,6 +149,9 @@ func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 		jobs = append(jobs, cluster.SubmitJob{Job: cluster.JobID(name), Spec: one(cluster.SpreadSingle)})
 		records = append(records, journal.Record{AtMS: time.Now().UnixMilli(), Kind: journal.Asked, Partition: name})
 	}
+	pinned := one(cluster.SpreadPartitioned)
+	pinned.Tasks[0].Pin, pinned.Tasks[0].Partitions = "b", strings.Split("abcdefghijklmnop", "")
+	w.say(cluster.SubmitJob{Job: "pinned", Spec: pinned})
 	for i := 0; i < n; i += 2 { // an entry for two: more entries than fit
 		w.say(jobs[i : i+2]...)
 	}
@@ -126,15 +162,16 @@ func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 	w.alive()
 	w.shows("events --limit 1", exitOK, "j109")
 	for command, want := range map[string]string{ // order-free: each by itself
-		"task list":                 "and 60 more: rota task list --all",
+		"task list":                 "and 76 more: rota task list --all",
 		"task list --state running": "rota task list --state running --all",
-		"job list":                  "and 60 more: rota job list --all",
+		"job list":                  "and 61 more: rota job list --all",
 		"function list":             "and 1 more: rota function list --all",
 		"log list":                  "before: rota log list --all",
-		"log show 58":               "and 60 more: rota log show 58 --all",
+		"log show 59":               "and 76 more: rota log show 59 --all",
 		"log diff 3 58":             "more: rota log diff 3 58 --all",
-		"member plan a":             "and 55 more would move: rota member plan a --all",
-		"member show a":             "and 5 more: rota member show a --all",
+		"member plan a":             "and 63 more would move: rota member plan a --all",
+		"member plan b":             "and 1 more would wait: rota member plan b --all",
+		"member show a":             "and 13 more: rota member show a --all",
 		"events":                    "there are older ones: rota events --limit 500",
 	} {
 		out, errs, code := w.rota(append(strings.Fields(command), "--store", "file:store")...)

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/journal"
 )
 
 // TestWords: numbers and times as people read them.
@@ -24,6 +26,7 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.Local)
 	ms := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
+	full := &view.Reason{Rule: "slots", Text: "none is free"}
 	for want, got := range map[string]string{
 		"999": grouped(999), "1,000": grouped(1000), "-100": grouped(-100), "-48,211,000": grouped(-48211000),
 		"-": ago(0, now), "now": ago(ms(999*time.Millisecond), now), "59s": ago(ms(59*time.Second), now),
@@ -41,6 +44,27 @@ func TestWords(t *testing.T) {
 		"done":                       taskLine(&view.JobTask{State: view.Done, Failures: 3, Message: "no"}),
 		"running": taskLine(&view.JobTask{State: view.Running,
 			Reason: &view.Reason{Rule: "slots", Text: "none is free"}}),
+		"about 5s ago": heartbeatText(&view.Heartbeat{State: view.HeartbeatPresent, AtMS: ms(5 * time.Second)}, now),
+		"a, b (failing) (2 slots), c, and 2 more": runningText(&view.Job{Job: "x", Tasks: []view.JobTask{
+			{Task: "x/a", State: view.Running}, {Task: "x/b", State: view.Failing, Slots: []string{"m:1", "m:2"}},
+			{Task: "x/done", State: view.Done}, {Task: "x/c", State: view.Running}, {Task: "x/d", State: view.Running},
+			{Task: "x/e", State: view.Running},
+		}}),
+		"slots: none is free, it broke": jobNote(&view.Job{Reason: full}) + ", " + jobNote(&view.Job{Message: "it broke"}),
+		"[] [slots: none is free] [failed 3 times: no]": fmt.Sprintf("[%s] [%s] [%s]",
+			taskNote(&view.JobTask{State: view.Done, Failures: 3, Message: "no", Reason: full})+
+				taskNote(&view.JobTask{State: view.Done, Failures: 3, Message: "no"}),
+			taskNote(&view.JobTask{State: "waiting", Failures: 3, Message: "no", Reason: full}),
+			taskNote(&view.JobTask{State: view.Failing, Failures: 3, Message: "no"})),
+		"x is waiting: slots: none is free": partLine(&view.Task{Task: "x", State: "waiting", Reason: full}),
+		"- 1,000": partitionText(&view.JobTask{Spread: "pool", Partitions: view.TaskCounts{Total: 2}}) + " " +
+			partitionText(&view.JobTask{Spread: "single", Partitions: view.TaskCounts{Total: 1000}}),
+		"it has 1 task, and others wait 5s for its restart · once more to end at once": leavingText(1, 5*time.Second,
+			10*time.Second),
+		"2 tasks to hand over, at most 10s · once more to end at once": leavingText(2, 0, 10*time.Second),
+		"rota.x false, etl.load true, noop false": fmt.Sprintf("rota.x %t, etl.load %t, noop %t", foreignType("rota.x"),
+			foreignType("etl.load"), foreignType("noop")),
+		`\&.x` + "\n" + `\&'y \eb\-c\[u00FC]`: roff(".x\n'y " + `\b-cü`),
 		"+ member a joined, 2 tasks": strings.Join(differenceRows(view.Difference{Members: []view.MemberChange{
 			{Member: "a", After: &view.Member{State: "joined", Tasks: 2}},
 		}})[0], " "),
@@ -48,6 +72,41 @@ func TestWords(t *testing.T) {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestWhyInWords: all that is known of a task, and entries of the log that did nothing.
+func TestWhyInWords(t *testing.T) {
+	t.Parallel()
+	var out output.Text
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.Local)
+	at := func(ago time.Duration) int64 { return now.Add(-ago).UnixMilli() }
+	o := &observer{env: env{stdout: &out, stderr: &out}, now: now}
+	old := journal.Record{AtMS: at(time.Hour), Kind: journal.RunError, Message: "no",
+		Storage: &journal.Storage{Lines: []string{"old line"}}}
+	must.Succeed(t, o.printWhy(&view.Why{
+		Task: view.Task{Task: "x", State: view.Moving, Owner: "a", Next: "b", SinceMS: at(time.Minute), From: "c",
+			Cause: "c left", Token: 7, Slots: []string{"a:1"}},
+		Labels: map[string]string{"zone": "z"}, LastRoundMS: at(3 * time.Minute), NextRoundMS: at(-2 * time.Minute),
+		NotRunning: []view.Task{{Task: "x#k", State: "waiting", Reason: &view.Reason{Rule: "pin", Text: "b is away"}}},
+		History:    []journal.Record{old},
+	}))
+	must.Succeed(t, o.printWhy(&view.Why{Task: view.Task{Task: "y", State: view.Malformed},
+		History: []journal.Record{old, {AtMS: at(0), Kind: journal.Malformed}}}))
+	for _, c := range []view.Command{{Said: "kill-job x", Accepted: true}, {Said: "kill-job y", Reason: "no such job"}} {
+		must.Succeed(t, o.printEntry(view.Entry{Index: 3, AtMS: at(0), Writer: "w", Duplicate: c.Accepted,
+			Commands: []view.Command{c}}))
+	}
+	o.journaled(operate.Answer{Unheard: errors.New("deaf")})
+	o.journaled(operate.Answer{Unjournaled: errors.New("full")})
+	if text := out.String(); !containsAll(text, []string{
+		"x is moving on a, on its way to b since 11:59:00 (1m).\n", "  came    from c: c left\n", "  labels  zone=z\n",
+		"  token   7\n", "  slots   a:1\n", "  rounds  last at 11:57:00, next at 12:02:00\n",
+		"  part    x#k is waiting: pin: b is away\n", "history\n  11:00:00  run-error  no\n",
+		"\n3  12:00:00  w  (a duplicate: did nothing) kill-job x\n3  12:00:00  w  kill-job y (did nothing: no such job)\n",
+		"see it within 20 s: deaf\n", "not in the journal: full\n",
+	}) || strings.Contains(text, "old line") {
+		t.Errorf("it says\n%s", text)
 	}
 }
 
@@ -202,6 +261,11 @@ func TestNothingRunsAgain(t *testing.T) {
 // TestWhoIsAwayOffersNothing: the functions of a member that has announced a restart do not count.
 func TestWhoIsAwayOffersNothing(t *testing.T) {
 	t.Parallel()
+	own := Program{Functions: []call.Function{call.NewFunc("mine", func(context.Context, int) (int, error) { return 0, nil })}}
+	if none, both := (&config{}).functions(), (&config{env: env{own: own}, node: node.Config{Slots: 1}}).functions(); none != nil ||
+		len(both) != 2 || both[1].Name() != "mine" {
+		t.Errorf("without slots %v, with slots %v", none, both)
+	}
 	for state, offers := range map[cluster.MemberState]bool{cluster.MemberJoined: true, cluster.MemberHeld: false} {
 		m := cluster.Member{ID: "a", Incarnation: 1, State: state, Slots: 1}
 		for k, v := range call.Labels((&config{node: node.Config{Member: "a", Slots: 1}}).functions()) { // order-free: there is one
@@ -224,6 +288,25 @@ func TestOldWordsSayHowOldTheyAre(t *testing.T) {
 		if got := o.failedSince(&view.Task{AsOfMS: now.Add(-old).UnixMilli()}); !strings.HasSuffix(got, want) ||
 			want == "" && got != "" {
 			t.Errorf("%s old: %q", old, got)
+		}
+	}
+}
+
+func TestInstants(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"14:02": "2026-11-21T14:02:00Z", "13:59": "2026-11-22T13:59:00Z", "13:59:07": "2026-11-22T13:59:07Z",
+		"2026-11-20 01:02":          "2026-11-20T01:02:00Z",
+		"2026-11-20T01:02:03+01:00": "2026-11-20T00:02:03Z", "": "", "14": "", "25:00": "",
+	} {
+		got, ok := instantOf(text, now)
+		if there, _ := instantOf("2026-11-20 01:02", now.In(time.FixedZone("", 3600))); there.UTC().Minute() != 2 ||
+			there.UTC().Hour() != 0 {
+			t.Errorf("in a zone of its own it is %s", there.UTC())
+		}
+		if ok != (want != "") || ok && got.UTC().Format(time.RFC3339) != want {
+			t.Errorf("%q is %v, want %s", text, got, want)
 		}
 	}
 }

@@ -114,9 +114,10 @@ func TestDeadMembers(t *testing.T) {
 	}
 	own, old, fresh := die("own"), die("old"), die("fresh")
 	past := time.Now().Add(-2 * time.Minute)
-	must.Succeed(t, os.Chtimes(old, past, past))
+	note := filepath.Join(filepath.Dir(old), "note.sock") // no socket, so it is somebody's
+	must.Succeed(t, errors.Join(os.WriteFile(note, nil, 0o600), os.Chtimes(note, past, past), os.Chtimes(old, past, past)))
 	member(t, dir, "own", http.StatusOK)
-	got, want := sockets(t, dir), []string{own, fresh} // fresh may be about to listen
+	got, want := sockets(t, dir), []string{own, fresh, note} // fresh may be about to listen
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("sockets %q, want %q", got, want)

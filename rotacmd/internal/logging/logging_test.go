@@ -20,10 +20,13 @@ type disk struct {
 	bytes.Buffer
 	free  int
 	calls int
+	short bool // it takes less than it is given, and says nothing
 }
 
 func (d *disk) Write(b []byte) (int, error) {
-	d.calls++
+	if d.calls++; d.short {
+		return len(b) - 1, nil
+	}
 	if len(b) > d.free {
 		n := d.free
 		d.Buffer.Write(b[:n])
@@ -40,21 +43,34 @@ func TestTheSameIsSaidSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		limit := Limit(slog.NewTextHandler(&out, nil))
+		limit := Limit(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelInfo}))
 		log := slog.New(limit)
+		log.Debug("not wanted")
 		const total = 60_000
 		for i := range total {
-			log.With("n", i).Warn("write the file")
+			if i%2 == 0 {
+				log.With("n", i).Warn("write the file")
+			} else {
+				log.WithGroup("g").Warn("write the file", "n", i)
+			}
 			if i%1000 == 0 {
 				log.WithGroup("g").Info("another thing", "i", i)
 			}
 			time.Sleep(time.Millisecond) // waits: virtual time
 		}
+		for range Burst + 1 {
+			log.Error("disk")
+		}
 		limit.Flush()
+		if text := out.String(); !strings.Contains(text, "level=ERROR msg=\"the same was logged more often\" message=disk left_out=1\n") ||
+			!strings.Contains(text, " n=0\n") || !strings.Contains(text, " g.n=1\n") || strings.Contains(text, "not wanted") {
+			t.Errorf("got\n%s", text)
+		}
 		lines, left := 0, 0
 		for line := range strings.Lines(out.String()) {
 			var n int
 			switch i := strings.Index(line, "left_out="); {
+			case strings.Contains(line, "disk"):
 			case i >= 0:
 				if _, err := fmt.Sscanf(line[i:], "left_out=%d", &n); err != nil ||
 					!strings.Contains(line, `message="write the file"`) {
@@ -78,7 +94,8 @@ func TestTheSameIsSaidSeldom(t *testing.T) {
 func TestAFullDiskIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	d := &disk{free: 25}
-	w := NewWriter(d)
+	w, waited := NewWriter(d), time.Duration(0)
+	w.ready = func(atMost time.Duration) bool { waited += atMost; return true }
 	say := func(line string) {
 		t.Helper()
 		if n, err := io.WriteString(w, line); n != len(line) || err != nil {
@@ -101,6 +118,14 @@ func TestAFullDiskIsSaidOnce(t *testing.T) {
 	want = strings.Replace(want, "a line that is\n", "a line that is\n1000 line\n", 1) // each beginning ends its line
 	if got := d.String(); got != want || lostBy(w) != 0 {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if waited != 3*Patience {
+		t.Errorf("it has waited %s: once for a line that is lost, and not for those behind it", waited)
+	}
+	d.short = true
+	say("cut\n")
+	if lostBy(w) != 1 {
+		t.Error("a line that was cut is not counted")
 	}
 }
 

@@ -1,10 +1,15 @@
 package storeurl
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
 )
@@ -14,6 +19,7 @@ var kinds = map[string]Scheme{
 	"nats":      {Name: "nats", Port: "4222", Keys: []string{"token", "creds", "replicas"}},
 	"postgres":  {Name: "postgres", Port: "5432", Keys: []string{"schema"}, UserAtHost: true},
 	"elastic":   {Name: "elastic", Port: "9200", Keys: []string{"api-key", "replicas"}},
+	"kafka":     {Name: "kafka", Port: "9092", Keys: []string{"mechanism"}},
 	"zookeeper": {Name: "zookeeper", Port: "2181", Keys: []string{"session"}},
 }
 
@@ -34,6 +40,8 @@ func TestParse(t *testing.T) {
 		{"zookeeper://z1:2181/x?session=6s&timeout=500ms", "zookeeper://z1:2181/x"},
 		{"elastic://es1,es2:9201/weather?api-key=env:PW&tls=on", "elastic://es1:9200,es2:9201/weather"},
 		{"etcd://h/x?user=al&password=env:PW", "etcd://h:2379/x"},
+		{"etcd://[fe80::1%eth0]:5/x", "etcd://[fe80::1%eth0]:5/x"},
+		{"etcd://h/" + strings.Repeat("x", 100), "etcd://h:2379/" + strings.Repeat("x", 100)},
 		{"postgres://h", "postgres://h:5432/rota/rota"},
 		{"postgres://al@h:5,[::1]/app", "postgres://al@h:5,[::1]:5432/app/rota"},
 		{"postgres://al@h/app?schema=weather&password=env:PW", "postgres://al@h:5432/app/weather"},
@@ -53,6 +61,28 @@ func TestParameters(t *testing.T) {
 	u := must.Get(parse(t, "nats://h?user=al&password=file:"+pw+"&replicas=3&tls=on&server-name=s&timeout=2s"))(t)
 	if u.User != "al" || u.Password != "from-file" || u.Replicas != 3 || u.TLS == nil || u.TLS.ServerName != "s" ||
 		u.Timeout.Seconds() != 2 {
+		t.Errorf("%+v", u)
+	}
+	if u := must.Get(parse(t, "zookeeper://h/x?session=1h&timeout=100ms"))(t); u.Session != time.Hour || u.Timeout != 100*time.Millisecond || u.TLS != nil {
+		t.Errorf("%+v", u)
+	}
+	if u := must.Get(parse(t, "nats://h?creds=/c&token=env:PW&tls=on"))(t); u.Credentials != "/c" ||
+		u.Token != "hidden-pw" || u.TLS == nil {
+		t.Errorf("%+v", u)
+	}
+	if u := must.Get(parse(t, "kafka://h?mechanism=plain"))(t); u.Mechanism != "plain" {
+		t.Errorf("%+v", u)
+	}
+	server := httptest.NewTLSServer(nil) // has a certificate
+	server.Close()
+	for name, block := range map[string]*pem.Block{
+		"cert": {Type: "CERTIFICATE", Bytes: server.Certificate().Raw},
+		"key":  {Type: "PRIVATE KEY", Bytes: must.Get(x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey))(t)},
+	} {
+		must.Succeed(t, os.WriteFile(pw+name, pem.EncodeToMemory(block), 0o600))
+	}
+	if u := must.Get(parse(t, "etcd://h?ca="+pw+"cert&cert="+pw+"cert&key="+pw+"key"))(t); u.TLS == nil ||
+		u.TLS.RootCAs == nil || len(u.TLS.Certificates) != 1 || u.TLS.MinVersion != tls.VersionTLS12 {
 		t.Errorf("%+v", u)
 	}
 	must.Succeed(t, os.WriteFile(pw, []byte("\n"), 0o600))
@@ -79,6 +109,9 @@ func TestFaults(t *testing.T) {
 		{"etcd:x", "write etcd://127.0.0.1:2379/rota"},
 		{"etcd://h:port/x", `host "h:port"`},
 		{"etcd://h:0/x", `host "h:0"`},
+		{"etcd://h:65536/x", `host "h:65536"`},
+		{"etcd://al@h/x", "before the @"},
+		{"etcd://h/x?key=x", "cert and key come together"},
 		{"etcd://::1:5/x", "in brackets"},
 		{"etcd://h,h/x", "twice"},
 		{"etcd://h,,k/x", `host ""`},

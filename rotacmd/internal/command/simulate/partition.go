@@ -76,10 +76,15 @@ func (l *Line) says(p cluster.Partition) (cluster.Command, error) {
 }
 
 func (w *World) nothingOf(name string) string {
-	job, _, _ := cluster.PartitionID(name).Split()
+	job, task, key := cluster.PartitionID(name).Split()
 	state, ok := w.v.JobState(job)
 	if !ok {
 		return "there is no " + name
+	}
+	for p := range w.v.Partitions() {
+		if of, t, _ := p.ID.Split(); key == "" && of == job && (t == task || task == "") && p.Owner != "" {
+			return name + " is several partitions: name one, such as " + string(p.ID)
+		}
 	}
 	return "nothing of " + name + " runs; its job is " + state.String()
 }

@@ -27,7 +27,7 @@ func TestPlays(t *testing.T) {
 					enc.SetEscapeHTML(false)
 					return enc.Encode(r)
 				}
-				return r.Print(&out, false)
+				return r.Print(&out, d.Cmd == "all")
 			})
 			if err != nil {
 				out.WriteString("fault: " + err.Error() + "\n")

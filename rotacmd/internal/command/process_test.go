@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"math"
 	"runtime"
@@ -9,7 +10,102 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/output"
+	"github.com/rota-run/rota/node/guardian"
+	"github.com/rota-run/rota/store"
 )
+
+// TestAFullMachine: as many members run on a machine as may, the next one is refused with the number, and gets the seat
+// of one that ends.
+func TestAFullMachine(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	member := func(store string) *config {
+		c := &config{store: store, most: 3}
+		var err error
+		c.node.Logger, err = logger(env{stderr: &output.Text{}}, "debug")
+		must.Succeed(t, err)
+		return c
+	}
+	var in []*config
+	for range 3 {
+		c := member("etcd://127.0.0.1:1/rota")
+		if err := c.takeSeat(); err != nil || c.seat == nil {
+			t.Fatalf("no seat: %v", err)
+		}
+		in = append(in, c)
+	}
+	late := member("nats://127.0.0.1:1/rota")
+	err := late.takeSeat()
+	var f *fault
+	if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "3 members run here") || !errors.As(err, &f) ||
+		!strings.Contains(f.try, "--most-members 6") {
+		t.Fatalf("got %v, want a refusal with the number", err)
+	}
+	if _, stderr, code := here("", "run", "--store", "nope://x", "--most-members", "3"); code != exitUsage {
+		t.Errorf("a store that cannot be: exit %d: %s", code, stderr)
+	}
+	for _, store := range []string{"file:x", "memory:"} { // they have seats of their own
+		if c := member(store); c.takeSeat() != nil || c.seat != nil {
+			t.Errorf("%s takes a seat of the machine", store)
+		}
+	}
+	must.Succeed(t, in[1].seat.Close())
+	if err := late.takeSeat(); err != nil || late.seat == nil {
+		t.Errorf("a seat is free, and yet: %v", err)
+	}
+	in[1] = late
+	defer func() {
+		for _, c := range in { // what is garbage has no seat
+			must.Succeed(t, c.seat.Close())
+		}
+	}()
+	// The command asks before it opens the store, which is not there.
+	stdout, stderr, code := here("", "run", "--store", "etcd://127.0.0.1:1/rota", "--listen", "none", "--most-members",
+		"3")
+	if code != exitFailed || stdout != "" ||
+		!strings.Contains(stderr, "rota: this machine is full: 3 members run here") ||
+		!strings.Contains(stderr, "try: ") {
+		t.Errorf("exit %d, %q: %s", code, stdout, stderr)
+	}
+	t.Setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
+	t.Setenv("HOME", "/dev/null/nowhere")
+	if c := member("etcd://127.0.0.1:1/rota"); c.takeSeat() != nil || c.seat != nil {
+		t.Error("a machine that keeps no seats has a limit")
+	}
+}
+
+// mortal is a store whose sessions others can end.
+type mortal struct {
+	store.Full
+	store.SessionEnder
+}
+
+// TestWhyThereIsNoGuardian: a member without one says why, in words that its heartbeat carries to rota member list and
+// rota status.
+func TestWhyThereIsNoGuardian(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		st         store.Full
+		wanted, no bool
+	}{
+		"none: --guardian=false":                  {mortal{}, false, false},
+		"none: no session to end (--no-sessions)": {mortal{}, true, true},
+		notNeeded: {struct{ store.Full }{}, true, false},
+	} {
+		m := &config{guarded: c.wanted}
+		m.node.NoSessions = c.no
+		var undo []func()
+		if got := m.guardian(c.st, guardian.Options{}, &undo).State(); got != want || len(undo) != 0 {
+			t.Errorf("got %q with %d to undo, want %q", got, len(undo), want)
+		}
+	}
+	if got := unguarded("none: \xff").State(); got != "none: ?" {
+		t.Errorf("what is no UTF-8 comes as %q", got)
+	}
+}
 
 func TestCgroupMemory(t *testing.T) {
 	t.Parallel()
@@ -106,6 +202,9 @@ func TestLimitGarbage(t *testing.T) {
 	limitGarbage(func(string) string { return "30" })()
 	if got := now(); got != 90 {
 		t.Errorf("GOGC is overruled by %d", got)
+	}
+	if (env{getenv: func(string) string { return "30" }, root: fstest.MapFS{}}).lookOnce() || now() != 90 {
+		t.Errorf("GOGC is overruled by %d where one looks once", now())
 	}
 	stop := limitGarbage(func(string) string { return "" })
 	if got := now(); got != usualGarbage {
