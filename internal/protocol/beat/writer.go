@@ -44,8 +44,8 @@ type Writer struct {
 	version store.Version
 }
 
-// errFormerLife answers a renewal that was overtaken by one of a later life.
-var errFormerLife = errors.New("the heartbeat belongs to a former life of the member")
+// ErrFormerLife answers a write that was overtaken by a renewal of another life. The store was not asked.
+var ErrFormerLife = errors.New("the heartbeat belongs to a former life of the member")
 
 // Renew writes the heartbeat. Sent is an instant before the write was sent, stated the TTL in it: never more than that
 // of a session that can expire.
@@ -68,7 +68,7 @@ func (w *Writer) Put(ctx context.Context, life uint64, d store.Doc) (store.Versi
 	}
 	defer w.give()
 	if w.key == "" || w.life != life {
-		return "", errFormerLife
+		return "", ErrFormerLife
 	}
 	if w.with.Session == nil {
 		return w.Store.Put(ctx, d)
@@ -97,7 +97,7 @@ func (w *Writer) give() { <-w.turn }
 func (w *Writer) write(ctx context.Context, e member.Renew) (time.Duration, outbox.Outcome, error) {
 	if w.key != e.Key {
 		if w.key != "" && e.Life < w.life {
-			return e.TTL, outbox.NotDone, errFormerLife // to begin it now would end the present one
+			return e.TTL, outbox.NotDone, ErrFormerLife // to begin it now would end the present one
 		}
 		if err := w.begin(ctx, e); err != nil {
 			return e.TTL, outbox.NotDone, err

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/internal/protocol/beat"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
@@ -103,7 +104,7 @@ func (c *Caller) put(ctx context.Context, e Put) member.Event {
 func (c *Caller) wrote(key string, v store.Version, err error) member.Event {
 	conflict := errors.Is(err, store.ErrConflict)
 	return c.OrClosed(err, Wrote{Now: c.Now(), Key: key, Outcome: outbox.OutcomeOf(err), Conflict: conflict, Version: v,
-		Err: shell.Text(err)})
+		Late: errors.Is(err, beat.ErrFormerLife), Err: shell.Text(err)})
 }
 
 // decoded keeps what some documents say: without hints a member reads the same ones again and again, and they seldom
@@ -155,12 +156,14 @@ type (
 		Docs   []Doc // sorted by key
 		Err    string
 	}
-	// Wrote answers Put and Delete. Conflict: not done, since the document was at another version.
+	// Wrote answers Put and Delete. Conflict: not done, since the document was at another version. Late: not sent, since
+	// it is of a former life.
 	Wrote struct {
 		member.Now
 		Key      string
 		Outcome  outbox.Outcome
 		Conflict bool
+		Late     bool
 		Version  store.Version // when done; "" when deleted
 		Err      string
 	}

@@ -220,7 +220,9 @@ func (s *step) wrote(ev Wrote) {
 	if ev.Conflict || ev.Outcome == outbox.Refused {
 		err = "" // the store answers
 	}
-	s.Wrote(err, ev.Outcome == outbox.Done)
+	if !ev.Late {
+		s.Wrote(err, ev.Outcome == outbox.Done)
+	}
 	s.returned(ev.Key, err)
 	switch {
 	case ev.Key == LeaderKey:

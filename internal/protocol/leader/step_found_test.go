@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,9 @@ import (
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // What the simulator has found, by the shortest way to it.
@@ -347,5 +350,23 @@ func TestALostWriteIsMadeAgain(t *testing.T) {
 				t.Errorf("it took %s", took)
 			}
 		})
+	}
+}
+
+// A write of a former life is not sent, which says nothing of the store.
+func TestAWriteOfAFormerLifeIsNotSent(t *testing.T) {
+	t.Parallel()
+	c := &Caller{LogCaller: shell.NewLogCaller(protocol.Config{Member: "a", Store: memory.New().Open(), TTL: time.Second,
+		Logger: slog.New(slog.DiscardHandler), Clock: protocol.NewProcessClock()})}
+	ev, ok := c.Call(t.Context(), Put{Key: mailboxKey("a"), Doc: mailboxDoc{Member: "a"}, Life: 2}).(Wrote)
+	if !ok || ev.Outcome != outbox.NotDone || ev.Err == "" {
+		t.Fatalf("it was answered %+v", ev)
+	}
+	s := led(t, "a")
+	ev.Now = s.now
+	for _, e := range Step(&s.members["a"].State, ev) {
+		if changed, ok := e.(member.StoreChanged); ok {
+			t.Errorf("the store is said to fail: %s", changed.Err)
+		}
 	}
 }
