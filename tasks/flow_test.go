@@ -2,6 +2,7 @@ package tasks_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/tasks"
+	"github.com/rota-run/rota/work"
 )
 
 // lengths is a flow of built-in stages alone: lines, words, long words, into files.
@@ -138,4 +140,14 @@ func TestExpressionsAreBounded(t *testing.T) {
 		!strings.Contains(err.Error(), "each needs a list") {
 		t.Errorf("each of a number: %v", err)
 	}
+}
+
+func definition(config string) work.Definition { return work.Definition{Config: []byte(config)} }
+
+// applyTo applies an expression to one segment, outside of any flow.
+func applyTo(t *testing.T, typ work.Type, expr, segment string) error {
+	t.Helper()
+	config := must.Get(json.Marshal(map[string]string{"expr": expr}))(t)
+	r := must.Get(typ.New(definition(string(config))))(t)
+	return r.(stage.Stage).Do(context.Background(), nil, [][]byte{[]byte(segment)}, &stage.Out{})
 }

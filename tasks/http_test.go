@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
@@ -251,4 +252,28 @@ func TestOnlyChangesAreLogged(t *testing.T) {
 	if got := strings.Count(log.String(), "\n"); got != 2 {
 		t.Errorf("got %d lines, want one when it failed and one when it passed:\n%s", got, log.String())
 	}
+}
+
+// The parts of redirects are added up, and one that began twice began with the first.
+func TestPhasesAddUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p phases
+		for range 2 {
+			p.begin("connect")
+			time.Sleep(time.Second)
+			p.begin("connect")
+			time.Sleep(time.Second)
+			p.end("connect")
+		}
+		p.end("tls") // never began
+		p.begin("dns")
+		p.began = nil
+		p.begin("connect")
+		time.Sleep(time.Second)
+		p.trace().ConnectDone("tcp", "", errors.New("refused")) // another address may still be reached
+		if got := p.durations(); len(got) != 1 || got["connect"] != 4*time.Second {
+			t.Errorf("got %v, want connect 4s", got)
+		}
+	})
 }
