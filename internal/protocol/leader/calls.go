@@ -156,8 +156,8 @@ type (
 		Docs   []Doc // sorted by key
 		Err    string
 	}
-	// Wrote answers Put and Delete. Conflict: not done, since the document was at another version. Late: not sent, since
-	// it is of a former life.
+	// Wrote answers Put and Delete. Conflict: not done, since the document was at another version. Late: not sent: it
+	// is of a former life.
 	Wrote struct {
 		member.Now
 		Key      string
