@@ -59,6 +59,7 @@ type options struct {
 	budget   time.Duration
 	allPairs bool
 	stop     bool
+	whole    bool
 	json     bool
 }
 
@@ -91,6 +92,7 @@ func seedsCommand() *cobra.Command {
 		"go on with further seeds until this time is over; it never leaves out one of --seeds")
 	f.StringVar(&o.replay, "replay", "",
 		"SEED[:EVENT]: print one run up to an event; a run that breaks a promise is shortened first")
+	f.BoolVar(&o.whole, "whole", false, "with --replay: print all that events and effects say")
 	f.BoolVar(&o.allPairs, "all-pairs", false, "fail when a fault never happened in a phase in which it can")
 	f.BoolVar(&o.stop, "stop", false, "begin no further seeds after a violation")
 	f.BoolVar(&o.json, "json", false, "one JSON object on the last line")
@@ -98,7 +100,8 @@ func seedsCommand() *cobra.Command {
 }
 
 func (o options) config(seed uint64) sim.Config {
-	return sim.Config{Machine: o.machine, Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour))}
+	return sim.Config{Machine: o.machine, Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour)),
+		Whole: o.whole}
 }
 
 // run runs the seeds and prints what they showed.

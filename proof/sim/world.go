@@ -28,9 +28,11 @@ type Config struct {
 	// Drift is how wrong the rates of clocks may be, in thousandths; default 50, the bound that members count on.
 	// Beyond it owners may overlap: a run with more shows that the simulator would notice.
 	Drift int64
-	// Trace gets one line per event up to event TraceTo (0: all).
+	// Trace gets one line per event up to event TraceTo (0: all). With Whole a line has all that an event and its
+	// effects say, not how that begins.
 	Trace   io.Writer
 	TraceTo uint64
+	Whole   bool
 }
 
 // world is one run.
@@ -204,12 +206,12 @@ func (w *world) count(k machine.Kind, phase string) {
 func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
 	out := make([]string, len(fx))
 	for i, e := range fx {
-		out[i] = machine.Short(e)
+		out[i] = w.describe(e)
 	}
 	v := p.state.Value()
 	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.events,
 		time.Duration(w.now).Round(time.Microsecond), p.label(), p.state.Phase(),
-		v.Index(), v.Digest(), machine.Short(ev), strings.Join(out, ", "))
+		v.Index(), v.Digest(), w.describe(ev), strings.Join(out, ", "))
 }
 
 func (p *process) label() string { return fmt.Sprintf("%s#%d", p.name, p.id) }
@@ -221,6 +223,14 @@ func (w *world) note(format string, args ...any) {
 		fmt.Fprintf(w.conf.Trace, "%7s %12s %s\n", "", time.Duration(w.now).Round(time.Microsecond),
 			fmt.Sprintf(format, args...))
 	}
+}
+
+// describe is what there is to an event or an effect, or how that begins.
+func (w *world) describe(x any) string {
+	if w.conf.Whole {
+		return string(machine.AppendText(nil, x))
+	}
+	return machine.Short(x)
 }
 
 func (w *world) traces() bool {

@@ -117,22 +117,29 @@ func (m *Machine) Pairs() []Pair {
 //go:embed faults.txt
 var faults string
 
-// Table is the table of faults of a protocol: faults.txt has it. A kind that cannot happen to it is left out.
+// Table is the table of faults of a protocol: faults.txt has it. A kind that cannot happen to it is left out. A row that
+// says what nobody knows is a mistake of ours: it panics.
 func Table(protocol string) (table []Fault) {
-	phases := map[string][]string{Cluster: {Cluster}}
+	phases, known := map[string][]string{Cluster: {Cluster}}, map[string]bool{Cluster: true}
 	var rows [][]string
 	for line := range strings.Lines(faults) {
 		switch f := strings.Fields(line); {
 		case len(f) > 0 && f[0] == "fault":
 			rows = append(rows, f)
-		case len(f) > 0 && f[0] == protocol:
-			phases[f[1]] = f[2:]
+		case len(f) > 2 && f[0] != "#":
+			if known[f[1]] = true; f[0] == protocol {
+				phases[f[1]] = f[2:]
+			}
 		}
 	}
 	for _, f := range rows {
-		weight, _ := strconv.ParseInt(f[2], 10, 64)
+		weight, err := strconv.ParseInt(f[2], 10, 64)
+		suit, ok := suits[f[4]]
+		if err != nil || !known[f[3]] || !ok && f[4] != "-" {
+			panic("machine: faults.txt: " + strings.Join(f, " "))
+		}
 		if in := phases[f[3]]; len(in) > 0 {
-			table = append(table, Fault{Kind: Kind(f[1]), Weight: weight, Phases: in, Suits: suits[f[4]]})
+			table = append(table, Fault{Kind: Kind(f[1]), Weight: weight, Phases: in, Suits: suit})
 		}
 	}
 	return table
