@@ -117,8 +117,8 @@ func (m *Machine) Pairs() []Pair {
 //go:embed faults.txt
 var faults string
 
-// Table is the table of faults of a protocol: faults.txt has it. A kind that cannot happen to it is left out. A row that
-// says what nobody knows is a mistake of ours: it panics.
+// Table is the table of faults of a protocol: faults.txt has it. A kind that cannot happen to it is left out. A row
+// that says what nobody knows is a mistake of ours: it panics.
 func Table(protocol string) (table []Fault) {
 	phases, known := map[string][]string{Cluster: {Cluster}}, map[string]bool{Cluster: true}
 	var rows [][]string
