@@ -257,11 +257,10 @@ func TestWhoIsLate(t *testing.T) {
 			member.Params{Member: "b", Timing: heartbeat.Timing{TTL: ttl, Rho: 50}, Poll: poll})}}
 		for _, d := range append([]time.Duration{-1500 * time.Millisecond}, c.acked...) {
 			s.At = at(d)
-			s.Own.Lease = s.Own.Renewed(s.At, s.Timing)
-			s.noteRenewals()
+			s.Extend(s.At, 0)
 		}
 		o := heartbeat.Observation{Key: "node/a/1"}.Read("1", 0, at(0), at(0)).Read("1", 0, at(c.now), at(c.now))
-		if s.At = at(c.now); s.late(o) != c.want {
+		if s.At = at(c.now); s.Late(o) != c.want {
 			t.Errorf("%s: late: %t, want %t", name, !c.want, c.want)
 		}
 	}

@@ -2,10 +2,8 @@ package lease
 
 import (
 	"slices"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -128,37 +126,11 @@ func (s *step) watches() bool { return s.lead.holds && !s.Hints.Docs || s.deputy
 // lateMembers are those that have missed a renewal. What is free is not for them first.
 func (s *step) lateMembers() (late []cluster.MemberID) {
 	for _, m := range s.look.members {
-		if s.follows(m) && s.late(s.lead.beats.Of(m.Heartbeat)) {
+		if s.follows(m) && s.Late(s.lead.beats.Of(m.Heartbeat)) {
 			late = append(late, m.ID)
 		}
 	}
 	return late
-}
-
-// late tells whether the owner of a heartbeat has missed a renewal although the store takes them.
-func (s *step) late(o heartbeat.Observation) bool {
-	return o.Known && !o.Gone() && o.Looked.Sub(o.Since) >= s.Timing.Of(o.TTL).Late() && s.takes()
-}
-
-// takes tells whether the store takes renewals, as far as ours tell. Where it took none for a while, others have four
-// polls to try again.
-func (s *step) takes() bool {
-	return s.overdue(s.At) <= 0 && (s.look.took == 0 || s.At >= s.look.took.Add(4*s.Poll))
-}
-
-// noteRenewals notes when the store has taken a renewal of ours again.
-func (s *step) noteRenewals() {
-	if s.Own.Acked != s.look.acked {
-		if s.overdue(s.Own.Acked) > 0 {
-			s.look.took = s.At
-		}
-		s.look.acked = s.Own.Acked
-	}
-}
-
-// overdue is for how long a renewal that is sent at an instant has been due, and half as long again.
-func (s *step) overdue(at protocol.Instant) time.Duration {
-	return at.Sub(s.look.acked.Add(s.Timing.Of(s.Own.TTL).Every() * 3 / 2))
 }
 
 // lateAt is when a deputy must look at the leader's heartbeat to find it late; a TTL from now where nobody must.

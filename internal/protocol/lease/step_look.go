@@ -32,8 +32,6 @@ type look struct {
 	since      []freeSince      // by partition: since when we have seen it free
 	boardSince protocol.Instant // when the board was seen to have changed
 	specs      cluster.Index
-	acked      protocol.Instant // the last renewal of ours that the store took
-	took       protocol.Instant // when it took one again that was overdue; 0: none was
 }
 
 type freeSince struct {
@@ -56,7 +54,6 @@ func (s *step) lookAround() {
 	if s.Is != member.PhaseMember {
 		return
 	}
-	s.noteRenewals()
 	if s.look.due(s.At) {
 		hinted := s.look.hint
 		s.look.hint = false
@@ -176,7 +173,7 @@ func (s *step) elect(docs []store.Doc) {
 	}
 	e := s.look.election
 	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == e.Holder.Key })
-	free := s.deputy() && s.late(e.Holder)
+	free := s.deputy() && s.Late(e.Holder)
 	if i >= 0 && e.Seen.Version != "" {
 		n, err := read[nodeDoc](docs[i])
 		free = free || err == nil && (docs[i].Version == "" || n.State == heartbeat.Fenced)

@@ -36,6 +36,7 @@ type Own struct {
 	Key  string           // "" before it is written for the first time
 	Over bool             // it was refused while the member leaves: others see by themselves that it is gone
 	Back protocol.Instant // when it was renewed after the lease had run out
+	Took protocol.Instant // when it was renewed after that was overdue
 }
 
 // Session names this life of this start. It is never used again.
@@ -90,6 +91,9 @@ func (c *Core) Renewed(ev Renewed) bool {
 func (c *Core) Extend(sent protocol.Instant, ttl time.Duration) {
 	if c.Lapsed() {
 		c.Own.Back = c.At
+	}
+	if c.overdue(sent) {
+		c.Own.Took = c.At
 	}
 	c.Own.Lease = c.Own.Lease.Renewed(sent, c.Timing.Of(ttl))
 }
@@ -161,6 +165,18 @@ func (c *Core) Dead(o heartbeat.Observation) bool {
 // try again, which they do at each poll.
 func (c *Core) blind() bool {
 	return c.lapse == RenewLate && (c.Lapsed() || c.Own.Back != 0 && c.At < c.Own.Back.Add(4*c.Poll))
+}
+
+// Late reports whether the owner of a heartbeat has missed a renewal although the store takes them, as far as ours tell.
+// Where it took none for a while, others have four polls to try again.
+func (c *Core) Late(o heartbeat.Observation) bool {
+	return o.Known && !o.Gone() && o.Looked.Sub(o.Since) >= c.Timing.Of(o.TTL).Late() && !c.overdue(c.At) &&
+		(c.Own.Took == 0 || c.At >= c.Own.Took.Add(4*c.Poll))
+}
+
+// overdue reports whether a renewal that is sent at an instant has been due for half as long again as it should be.
+func (c *Core) overdue(at protocol.Instant) bool {
+	return at > c.Own.Acked.Add(c.Timing.Of(c.Own.TTL).Every()*3/2)
 }
 
 // Heartbeat is one of a list.
