@@ -36,6 +36,9 @@ func (s *step) elect() {
 		s.vote.Election = s.vote.Stale()
 	}
 	move := s.vote.Next(s.Own.Key, s.turn(), s.Silence(s.vote.Election.Holder), s.At)
+	if move == elect.Probe && s.deputy() && s.Late(s.vote.Election.Holder) {
+		move = elect.Remove
+	}
 	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.Own.Key) {
 		s.abdicate()
 	}
@@ -71,8 +74,15 @@ func (s *step) act(move elect.Move) {
 	}
 }
 
-// turn is how long we let others go first: those before us but for the last leader, and all that stay.
-func (s *step) turn() time.Duration {
+// deputy reports whether this member follows the leader. It does so when that is late, before its session has ended:
+// else all that dies meanwhile waits for that end. The former leader keeps what it runs, and what it still writes is
+// refused by its term.
+func (s *step) deputy() bool {
+	return s.ahead() == 0 && s.mayLead() && s.rule.at == ruleNone && s.vote.Seen.Heartbeat != s.Own.Key
+}
+
+// ahead is how many go first: those before us but for the last leader, and all that stay.
+func (s *step) ahead() int {
 	n := min(s.rank(), 8)
 	if p, ok := s.roster.peer(s.vote.holder.Member); ok && n > 0 && p.Heartbeat == s.vote.holder.Heartbeat &&
 		s.before(p) {
@@ -81,18 +91,25 @@ func (s *step) turn() time.Duration {
 	if s.lingers() {
 		n += 2
 	}
+	return n
+}
+
+// turn is how long we let them.
+func (s *step) turn() time.Duration {
+	n := s.ahead()
 	if s.Hints.Vanish { // all hear of it at once: who comes first has claimed by then, and of two claims the store takes one
 		return time.Duration(n) * s.Poll / 4
 	}
 	return time.Duration(n) * 2 * s.Poll
 }
 
-// nextProbe is when the leader's heartbeat is looked at again. Where it vanishes by itself a hint comes with that. The
-// stand-bys may have died with the leader, and the more members there are the more seldom the others look: so a member
-// that waits for the leader looks as a stand-by does, and does not keep to a look that was planned before.
+// nextProbe is when the leader's heartbeat is looked at again: by the deputy when it is due. Where it vanishes by itself
+// a hint comes with that. The stand-bys may have died with the leader, and the more members there are the more seldom the
+// others look: so a member that waits for the leader looks as a stand-by does, and does not keep to a look that was
+// planned before.
 func (s *step) nextProbe() protocol.Instant {
 	o := s.vote.Election.Holder
-	if o.Known && !s.waits() && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
+	if o.Known && !s.waits() && !s.deputy() && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
 		return o.Looked.Add(s.rarely())
 	}
 	return s.nextLook(o)

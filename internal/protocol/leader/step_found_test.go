@@ -29,18 +29,79 @@ func TestALookDoesNotPutOffAProbe(t *testing.T) {
 	s.until("b rules", func() bool { return s.rules() == b })
 }
 
-// A leader falls silent and its heartbeat stays. Its stand-by looks once in a poll, and one look falls shortly before
-// the silence has lasted for long enough: the next one is made right then, and not a poll after the last.
+// A leader falls silent and its heartbeat stays, and so does its deputy, which would have followed it before. The next
+// stand-by looks once in a poll, and one look falls shortly before the silence has lasted for long enough: the next one
+// is made right then, and not a poll after the last.
 func TestAnUrgentLookDoesNotWait(t *testing.T) {
 	t.Parallel()
-	s := led(t, "a", "b")
-	b := s.members["b"]
-	s.members["a"].over = true
-	o := b.vote.Election.Holder
-	end := o.Since.Add(b.Timing.Of(o.TTL).Silence())
-	s.until("b rules", func() bool { return s.rules() == b })
+	s := led(t, "a", "b", "c")
+	c := s.members["c"]
+	s.members["a"].over, s.members["b"].over = true, true
+	o := c.vote.Election.Holder
+	end := o.Since.Add(c.Timing.Of(o.TTL).Silence())
+	s.until("a leads no more", func() bool { return s.get(LeaderKey).Version == "" })
 	if s.now != end {
-		t.Errorf("b rules %s after the silence of a could be over", s.now.Sub(end))
+		t.Errorf("it leads until %s after its silence could be over", s.now.Sub(end))
+	}
+}
+
+// A leader is late, and its deputy leads before its session has ended: with hints and without, and where a heartbeat
+// vanishes by itself. Who has died meanwhile does not wait for that end. The former leader keeps what it runs, and
+// follows when it is back, though the log tells it of the other one before the document does.
+func TestADeputyFollowsALeaderThatIsLate(t *testing.T) {
+	t.Parallel()
+	for name, hints := range map[string]member.Hints{ // order-free: each on a stage of its own
+		"no hints": {}, "hints": {Docs: true, Log: true}, "it vanishes": {Docs: true, Log: true, Ends: true, Vanish: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := led(t, "a", "b", "c", "d")
+			for _, m := range s.members { // order-free
+				m.Hints = hints
+			}
+			s.ask("a", single("t"), single("u"), single("v"), single("w"))
+			s.until("each runs one", func() bool {
+				return !slices.ContainsFunc(s.names, func(id cluster.MemberID) bool { return len(s.members[id].last.Grants) != 1 })
+			})
+			s.pass(4 * ttl)
+			a, b, ran := s.members["a"], s.members["b"], s.members["a"].last.Grants[0]
+			since := s.now
+			s.kill("d")
+			s.until("d is out", func() bool {
+				_, in := s.value().Member("d")
+				return !in
+			}, "a")
+			if took, most := s.now.Sub(since), a.Timing.Late()+2*a.Poll; b.rule.at != ruleRuling || took > most {
+				t.Errorf("it took %s, want at most %s, and b is %d", took, most, b.rule.at)
+			}
+			if m, _ := s.value().Member("a"); m.State != cluster.MemberJoined || m.Heartbeat != a.Own.Key {
+				t.Fatalf("a is out: %+v", m)
+			}
+			(&step{&a.State}).hinted("") // of the log alone: the document's is late
+			a.vote.hint = false
+			s.pass(3 * ttl)
+			if s.rules() != b || len(a.last.Grants) == 0 || a.last.Grants[0].Token != ran.Token || a.last.Grants[0].Partition != ran.Partition {
+				t.Errorf("%s rules, and a runs %+v", s.rules().id, a.last.Grants)
+			}
+			if l, _ := s.value().Leader(); l.Term != 2 {
+				t.Errorf("term %d", l.Term)
+			}
+		})
+	}
+}
+
+// An outage is no reason to follow a leader: nobody's renewals were taken.
+func TestAfterAnOutageNobodyIsLate(t *testing.T) {
+	t.Parallel()
+	s := led(t, "a", "b", "c")
+	s.pass(4 * ttl)
+	for range 8 { // at other moments of their rhythm
+		s.now = s.now.Add(ttl * 2 / 5)
+		s.pass(ttl/10, "a") // which tries again a bit later
+		s.pass(ttl + 7*ttl/100)
+	}
+	if l, _ := s.value().Leader(); l.Term != 1 || s.rules().id != "a" {
+		t.Errorf("%s rules in term %d", s.rules().id, l.Term)
 	}
 }
 

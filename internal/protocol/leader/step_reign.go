@@ -45,13 +45,14 @@ func (s *step) reign() {
 		return
 	}
 	if l, _ := s.fold.Value.Leader(); s.rule.at > ruleClaimed && (l.Writer != s.Writer() || l.Term != s.rule.term) {
-		s.abdicate() // another one leads by the log
+		s.abdicate() // another one leads by the log, and is named by now if it followed us because we were late
 		s.rule.at = ruleClaimed
+		s.vote.Election = s.vote.Stale()
 	}
 	if !s.Whole() {
 		return
 	}
-	if s.rule.at == ruleClaimed {
+	if s.rule.at == ruleClaimed && s.vote.Known {
 		s.claimTerm()
 	}
 	if s.rule.at == ruleAdopting {
