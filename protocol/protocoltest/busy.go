@@ -139,7 +139,7 @@ func (b Load) Busy(t *testing.T, p protocol.Protocol) {
 		q.takes(busyTTL * time.Duration(b.Times) / time.Duration(members*b.Beats))
 		w.calm(10*time.Minute, members, func(longer int) bool { return longer > 0 })
 		q.takes(0)
-		w.calm(time.Hour, members, func(longer int) bool { return longer == 0 || !b.Returns })
+		w.calm(10*time.Minute, members, func(longer int) bool { return longer == 0 || !b.Returns })
 		w.shares(want)
 	})
 }

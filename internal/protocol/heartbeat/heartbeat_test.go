@@ -251,8 +251,8 @@ func TestAShorterTTLCountsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPaceOfSlowRenewals: the TTL doubles after three slow answers in a row, up to eight times, and halves after a long
-// time of quick ones.
+// TestPaceOfSlowRenewals: the TTL doubles after three slow answers in a row, up to eight times, and halves after a
+// while of quick ones: a longer one after each relapse.
 func TestPaceOfSlowRenewals(t *testing.T) {
 	t.Parallel()
 	var p heartbeat.Pace
@@ -287,19 +287,37 @@ func TestPaceOfSlowRenewals(t *testing.T) {
 		answer(0, false)
 	}
 	want("refused at once, which is not quick", 8)
-	for _, times := range []int{4, 2, 1, 1} {
-		for range 59 {
+	calm := func(renewals int) {
+		t.Helper()
+		before := p.TTL(paced())
+		for range renewals - 1 {
 			answer(0, true)
 		}
-		want("before the calm time is over", 2*times)
+		want("before the calm time is over", int(before/ttl))
 		for range 2 {
 			answer(0, true)
 		}
-		if want("after a calm time", times); times == 1 {
-			return
-		}
+		want("after a calm time", int(before/ttl/2))
 		p.Calm = now
 	}
+	slow := func() {
+		for range 3 {
+			answer(p.TTL(paced())/3, true)
+		}
+	}
+	for range 3 {
+		calm(6)
+	}
+	for _, renewals := range []int{12, 24, 48, 96, 96} {
+		slow()
+		want("a relapse", 2)
+		calm(renewals)
+	}
+	now = now.Add(40 * ttl)
+	p.Calm = now
+	slow()
+	want("a relapse that is none any more", 2)
+	calm(6)
 }
 
 // TestPaceOfALostLease: the next epoch has twice the TTL, if the present one was tried.

@@ -56,9 +56,11 @@ func period(d time.Duration, perMille int64) time.Duration {
 // Pace is how much longer than usual the TTL is that an owner states, because its renewals are slow: then the store or
 // the machine has too much to do, and longer TTLs mean fewer renewals. It outlasts epochs. It is a value.
 type Pace struct {
-	Doubled uint8            // how often the usual TTL is doubled
-	Slow    uint8            // answers in a row that were slow
-	Calm    protocol.Instant // since when all answers were quick
+	Doubled  uint8            // how often the usual TTL is doubled
+	Slow     uint8            // answers in a row that were slow
+	Calm     protocol.Instant // since when all answers were quick
+	Halved   protocol.Instant // when it was halved last; 0: never
+	Relapses uint8            // how often in a row it was doubled again soon after that
 }
 
 const (
@@ -69,8 +71,11 @@ const (
 	// quickPart is the part of a TTL within which an answer is quick: it would not be slow with half of the TTL, by
 	// far.
 	quickPart = 16
-	// calmTTLs is for how many TTLs all answers must be quick before the TTL is halved again.
-	calmTTLs = 20
+	// calmTTLs is for how many TTLs all answers must be quick before the TTL is halved again: six renewals, and twice as
+	// many after each relapse.
+	calmTTLs = 2
+	// soonTTLs is within how many TTLs it is a relapse, maxRelapses how many of them count.
+	soonTTLs, maxRelapses = 40, 4
 	// Slowest is how many times as long as usual a TTL becomes at most.
 	Slowest = 8
 )
@@ -91,6 +96,11 @@ func (p Pace) slower(tried time.Duration, now protocol.Instant, t Timing) Pace {
 	p.Slow, p.Calm = 0, now
 	if present := p.TTL(t); tried >= present && present < t.Longest {
 		p.Doubled++
+		if p.Halved == 0 || now.Sub(p.Halved) >= soonTTLs*present {
+			p.Relapses = 0
+		} else if p.Relapses < maxRelapses {
+			p.Relapses++
+		}
 	}
 	return p
 }
@@ -118,9 +128,9 @@ func (p Pace) Answered(stated, took time.Duration, done bool, now protocol.Insta
 		return p
 	case !done || took > stated/quickPart:
 		p.Calm = now
-	case p.Doubled > 0 && now.Sub(p.Calm) >= calmTTLs*stated:
+	case p.Doubled > 0 && now.Sub(p.Calm) >= calmTTLs<<p.Relapses*stated:
 		p.Doubled--
-		p.Calm = now
+		p.Calm, p.Halved = now, now
 	}
 	p.Slow = 0
 	return p

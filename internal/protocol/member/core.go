@@ -238,17 +238,12 @@ type Contact struct {
 	// Refuses is set while a write has failed and none has been acknowledged since. Then it says nothing that the store
 	// answers reads: on a full disk it does.
 	Refuses bool
-	Deaf    bool // the last read has failed
+	Heard   protocol.Instant // when the store has answered last
 }
 
 // Answered takes in a read, or a write that was answered and not done for a good reason; err is "" where the store has
 // answered.
-func (c *Core) Answered(err string) {
-	c.Contact.Deaf = err != ""
-	if err != "" || !c.Contact.Refuses {
-		c.hear(Contact{err, c.Contact.Refuses, c.Contact.Deaf})
-	}
-}
+func (c *Core) Answered(err string) { c.hear(err, c.Contact.Refuses) }
 
 // Wrote takes in a write; done: it was acknowledged.
 func (c *Core) Wrote(err string, done bool) {
@@ -256,7 +251,7 @@ func (c *Core) Wrote(err string, done bool) {
 		c.Answered(err)
 		return
 	}
-	c.hear(Contact{err, err != "", c.Contact.Deaf})
+	c.hear(err, err != "")
 }
 
 // Appended takes in an append. That an entry is too large says nothing of the store.
@@ -268,9 +263,15 @@ func (c *Core) Appended(ev Appended) {
 	c.Wrote(ev.Err, ev.Outcome == outbox.Done)
 }
 
-func (c *Core) hear(next Contact) {
-	if (next.Problem == "") != (c.Contact.Problem == "") {
-		c.Emit(StoreChanged{Err: next.Problem})
+func (c *Core) hear(problem string, refuses bool) {
+	if problem == "" {
+		c.Contact.Heard = c.At
+		if refuses {
+			return
+		}
 	}
-	c.Contact = next
+	if (problem == "") != (c.Contact.Problem == "") {
+		c.Emit(StoreChanged{Err: problem})
+	}
+	c.Contact.Problem, c.Contact.Refuses = problem, refuses
 }

@@ -68,13 +68,12 @@ func (c *Core) Renewed(ev Renewed) bool {
 	if ev.Key != c.Own.Key {
 		return false // of a former life
 	}
-	took, done := c.Own.Waited(c.At), ev.Outcome == outbox.Done
-	c.Own.Asking = heartbeat.Asking{}
+	done := ev.Outcome == outbox.Done
 	c.Wrote(ev.Err, done)
-	// where the store has refused at once, or answers no read either, it has not too much to do
-	if ev.Outcome != outbox.Refused && (done || !c.Contact.Deaf) {
-		c.Pace = c.Pace.Answered(ev.TTL, took, done, c.At, c.Timing)
+	if ev.Outcome != outbox.Refused {
+		c.Pace = c.Pace.Answered(ev.TTL, c.waited(), done, c.At, c.Timing)
 	}
+	c.Own.Asking = heartbeat.Asking{}
 	if done {
 		c.Extend(ev.Sent, ev.TTL)
 		return false
@@ -85,6 +84,15 @@ func (c *Core) Renewed(ev Renewed) bool {
 	}
 	c.Own.Over = c.Is == PhaseLeaving // it begins no other life
 	return c.Lost("its session has ended")
+}
+
+// waited is for how long the renewal under way has waited while the store answers: where it has answered nothing since,
+// it is away, and has not too much to do.
+func (c *Core) waited() time.Duration {
+	if c.Contact.Heard < c.Own.Asked {
+		return 0
+	}
+	return c.Own.Waited(c.At)
 }
 
 // Extend takes in the acknowledgement of a renewal, which was sent at an instant.
@@ -114,7 +122,7 @@ func (c *Core) Lost(reason string) bool {
 	if !c.fall(reason) {
 		return false
 	}
-	c.Pace = c.Pace.Lost(c.Own.Lease, c.Own.Waited(c.At), c.At, c.Timing)
+	c.Pace = c.Pace.Lost(c.Own.Lease, c.waited(), c.At, c.Timing)
 	c.Own = Own{}
 	if c.lapse == RenewLate {
 		c.Inc, c.Joined = 0, false
