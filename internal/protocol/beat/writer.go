@@ -296,6 +296,4 @@ func Open(ctx context.Context, s store.Sessions, ttl,
 }
 
 // Stated is the TTL that a heartbeat states: what is asked for, but not more than its session lasts.
-func Stated(ttl, most time.Duration) time.Duration {
-	return min(ttl, cmp.Or(most, ttl))
-}
+func Stated(ttl, most time.Duration) time.Duration { return min(ttl, cmp.Or(most, ttl)) }

@@ -87,9 +87,7 @@ func (l *Ledger) Look(c *member.Core, with bool) bool {
 }
 
 // Pass gives up an entry that those who read the log pass over.
-func (l *Ledger) Pass(c *member.Core) {
-	l.Out = c.Reply(l.Out.Passed(l.Value.Index(), c.At))
-}
+func (l *Ledger) Pass(c *member.Core) { l.Out = c.Reply(l.Out.Passed(l.Value.Index(), c.At)) }
 
 // Say returns the entry that is to be appended now: of what is wanted and, unless they are held back, of requests.
 func (l *Ledger) Say(c *member.Core, holdBack bool, wanted func() []cluster.Command) (cluster.Entry, bool) {

@@ -71,8 +71,8 @@ const (
 	// quickPart is the part of a TTL within which an answer is quick: it would not be slow with half of the TTL, by
 	// far.
 	quickPart = 16
-	// calmTTLs is for how many TTLs all answers must be quick before the TTL is halved again: six renewals, and twice as
-	// many after each relapse.
+	// calmTTLs is for how many TTLs all answers must be quick before the TTL is halved again: six renewals, and twice
+	// as many after each relapse.
 	calmTTLs = 2
 	// soonTTLs is within how many TTLs it is a relapse, maxRelapses how many of them count.
 	soonTTLs, maxRelapses = 40, 4
@@ -81,9 +81,7 @@ const (
 )
 
 // TTL is what the next renewal is to state.
-func (p Pace) TTL(t Timing) time.Duration {
-	return max(t.TTL, min(t.TTL<<p.Doubled, t.Longest))
-}
+func (p Pace) TTL(t Timing) time.Duration { return max(t.TTL, min(t.TTL<<p.Doubled, t.Longest)) }
 
 // fixed reports whether the TTL never changes.
 func (t Timing) fixed() bool { return t.Longest <= t.TTL }

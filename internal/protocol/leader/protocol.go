@@ -56,7 +56,7 @@
 //     former leader starts nothing.
 //   - After a crash the partitions have another owner within TTL(1+ρ) + 2 polls + some round trips (G4). Where the
 //     leader died at the same time it is TTL/3 more: the stand-bys watch the leader, and the members too when it is
-//     late.
+//     late. The first of them leads when that has been silent for TTL(1+ρ)/2.
 //   - Where the stand-bys die with the leader, a member that waits for a leader (to join, to be confirmed, to leave,
 //     for an answer) finds that out within two silences; one that waits for nothing looks more seldom, the more members
 //     there are.

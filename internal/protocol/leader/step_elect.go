@@ -62,10 +62,8 @@ func (s *step) act(move elect.Move) {
 	switch {
 	case former || move == elect.Remove:
 		s.drop(LeaderKey, s.vote.Seen.Version)
-	case move == elect.Probe:
-		if s.At >= s.nextProbe() {
-			s.probe(s.vote.Holder.Key, s.At)
-		}
+	case move == elect.Probe && s.At >= s.nextProbe():
+		s.probe(s.vote.Holder.Key, s.At)
 	case move == elect.Claim && !leaves:
 		s.put(Put{Key: LeaderKey, Doc: holderDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key,
 			Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
@@ -103,10 +101,10 @@ func (s *step) turn() time.Duration {
 	return time.Duration(n) * 2 * s.Poll
 }
 
-// nextProbe is when the leader's heartbeat is looked at again: by the deputy when it is due. Where it vanishes by itself
-// a hint comes with that. The stand-bys may have died with the leader, and the more members there are the more seldom the
-// others look: so a member that waits for the leader looks as a stand-by does, and does not keep to a look that was
-// planned before.
+// nextProbe is when the leader's heartbeat is looked at again: by the deputy when it is due. Where it vanishes by
+// itself a hint comes with that. The stand-bys may have died with the leader, and the more members there are the more
+// seldom the others look: so a member that waits for the leader looks as a stand-by does, and does not keep to a look
+// that was planned before.
 func (s *step) nextProbe() protocol.Instant {
 	o := s.vote.Election.Holder
 	if o.Known && !s.waits() && !s.deputy() && (s.Hints.Vanish || s.rank() > s.p.StandBys) {

@@ -89,9 +89,7 @@ func (s *step) unnamed() bool {
 }
 
 // seen reports whether the leader sees this life of ours.
-func (s *step) seen() bool {
-	return s.head.known && s.head.Heartbeat == s.Own.Key && s.Own.Held
-}
+func (s *step) seen() bool { return s.head.known && s.head.Heartbeat == s.Own.Key && s.Own.Held }
 
 // out reports whether we have left.
 func (s *step) out() bool { return s.Is == member.PhaseLeaving && s.Inc != 0 && s.gone() }

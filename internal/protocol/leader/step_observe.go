@@ -14,8 +14,9 @@ import (
 // observe watches the heartbeats of the members. Where they do not vanish by themselves, stand-bys begin to do so when
 // the leader's renewal is late: who follows it need not begin to count then.
 func (s *step) observe() {
-	rules := s.rule.at == ruleRuling
-	if !s.Whole() || s.Is == member.PhaseRemoved || !rules && (s.Hints.Vanish || !s.leaderLate()) {
+	rules, o := s.rule.at == ruleRuling, s.vote.Election.Holder
+	late := o.Known && o.Looked.Sub(o.Since) > s.Timing.Of(o.TTL).Every()+s.Poll
+	if !s.Whole() || s.Is == member.PhaseRemoved || !rules && (s.Hints.Vanish || !late) {
 		return
 	}
 	if s.At >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
@@ -40,12 +41,6 @@ func (s *step) observe() {
 	if rules && s.Hints.Vanish {
 		s.patrol()
 	}
-}
-
-// leaderLate reports whether the leader should have renewed its heartbeat, and has not.
-func (s *step) leaderLate() bool {
-	o := s.vote.Election.Holder
-	return o.Known && o.Looked.Sub(o.Since) > s.Timing.Of(o.TTL).Every()+s.Poll
 }
 
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.

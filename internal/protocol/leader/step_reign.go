@@ -45,8 +45,7 @@ func (s *step) reign() {
 		return
 	}
 	if l, _ := s.fold.Value.Leader(); s.rule.at > ruleClaimed && (l.Writer != s.Writer() || l.Term != s.rule.term) {
-		s.abdicate() // another one leads by the log, and is named by now if it followed us because we were late
-		s.rule.at = ruleClaimed
+		s.rule = rule{at: ruleClaimed} // another one leads by the log, and is named by now if it is a deputy
 		s.vote.Election = s.vote.Stale()
 	}
 	if !s.Whole() {

@@ -247,11 +247,7 @@ func (c *Core) Answered(err string) { c.hear(err, c.Contact.Refuses) }
 
 // Wrote takes in a write; done: it was acknowledged.
 func (c *Core) Wrote(err string, done bool) {
-	if err == "" && !done {
-		c.Answered(err)
-		return
-	}
-	c.hear(err, err != "")
+	c.hear(err, err != "" || !done && c.Contact.Refuses)
 }
 
 // Appended takes in an append. That an entry is too large says nothing of the store.

@@ -175,8 +175,8 @@ func (c *Core) blind() bool {
 	return c.lapse == RenewLate && (c.Lapsed() || c.Own.Back != 0 && c.At < c.Own.Back.Add(4*c.Poll))
 }
 
-// Late reports whether the owner of a heartbeat has missed a renewal although the store takes them, as far as ours tell.
-// Where it took none for a while, others have four polls to try again.
+// Late reports whether the owner of a heartbeat has missed a renewal although the store takes them, as far as ours
+// tell. Where it took none for a while, others have four polls to try again.
 func (c *Core) Late(o heartbeat.Observation) bool {
 	return o.Known && !o.Gone() && o.Looked.Sub(o.Since) >= c.Timing.Of(o.TTL).Late() && !c.overdue(c.At) &&
 		(c.Own.Took == 0 || c.At >= c.Own.Took.Add(4*c.Poll))

@@ -243,6 +243,4 @@ func (s *step) shared() []cluster.Command {
 	return out
 }
 
-func drains(r outbox.Request) bool {
-	return slices.ContainsFunc(r.Commands, is[cluster.DrainMember])
-}
+func drains(r outbox.Request) bool { return slices.ContainsFunc(r.Commands, is[cluster.DrainMember]) }
