@@ -116,8 +116,10 @@ func (p *publisher) publish(ctx context.Context, scan Scan, again bool) (bool, e
 		return again, nil
 	}
 	version, err := p.Docs.Put(ctx, store.Doc{Key: p.key(), Value: data, Version: p.version})
+	if p.loaded = err == nil; errors.Is(err, store.ErrConflict) {
+		return true, nil // others have removed it, as that of a member that was out, or an answer was lost
+	}
 	if err != nil {
-		p.loaded = false // the outcome may be unknown, or another one wrote
 		return again, fmt.Errorf("put %s: %w", p.key(), err)
 	}
 	p.version, p.last = version, data

@@ -364,3 +364,27 @@ func TestPause(t *testing.T) {
 		}
 	}
 }
+
+// TestAnInventoryThatOthersHaveRemoved is published again at the next look, without a word: a member that was out and
+// is back must not be told of a conflict each time.
+func TestAnInventoryThatOthersHaveRemoved(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	var log strings.Builder
+	inc := cluster.Incarnation(1)
+	p := &publisher{Config: Config{Value: b.value, Member: "m1", Docs: b.docs,
+		Incarnation: func() (cluster.Incarnation, bool) { return inc, true }}, name: "s",
+		log: slog.New(slog.NewTextHandler(&log, nil))}
+	for i, want := range []bool{false, true, false} { // the second look is in vain
+		if i == 1 {
+			inc = 2
+			must.Succeed(t, b.docs.Delete(t.Context(), p.key(), p.version))
+		}
+		if again := p.act(t.Context(), Scan{only: map[cluster.JobID]bool{}}); again != want || log.Len() > 0 {
+			t.Errorf("look %d: again %t, log %s", i, again, &log)
+		}
+	}
+	if all, err := Inventories(t.Context(), b.docs, "s"); err != nil || all["m1"].Incarnation != 2 {
+		t.Errorf("published: %+v, %v", all, err)
+	}
+}
