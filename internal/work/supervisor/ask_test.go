@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,19 @@ func TestARoundThatIsAskedForMovesNoPeriod(t *testing.T) {
 			}
 		})
 		o.ask()
+		tries := 0
+		o.docs.locked(func() {
+			o.docs.fault = func(int) (bool, error) {
+				if tries++; tries > 99 {
+					return false, store.ErrClosed
+				}
+				return false, store.ErrConflict
+			}
+		})
+		if a, err := supervisor.AskRound(t.Context(), o.docs, "invoices", "ann"); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("where others are always first: %+v, %v", a, err)
+		}
+		o.docs.locked(func() { o.docs.fault = nil })
 		o.leave(10 * time.Minute)
 		o.begin()
 		o.leave(time.Hour)
@@ -93,8 +107,10 @@ func TestRounds(t *testing.T) {
 	v := cluster.Value{}
 	do := func(c cluster.Command) {
 		t.Helper()
-		var r cluster.Result
-		if v, r = v.Do(v.Index()+1, 0, c); !r.Accepted {
+		var done cluster.Applied
+		at := v.Index() + 1
+		v, done = v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Commands: []cluster.Command{c}})
+		if r := done.Results[0]; !r.Accepted {
 			t.Fatal(c, r.Reason)
 		}
 	}
@@ -113,7 +129,12 @@ func TestRounds(t *testing.T) {
 	do(cluster.PauseJob{Job: "rests", By: "ann"})
 	do(cluster.SubmitJob{Job: "ended", Spec: task("http", `{}`)})
 	do(cluster.KillJob{Job: "ended"})
-	do(cluster.SubmitJob{Job: "keys", Spec: task("http", `{}`, "p", "q")})
+	do(cluster.SubmitJob{Job: "keys", Spec: task("http", `{}`, "over", "p", "q")})
+	do(cluster.PrepareJoin{Member: "m", Heartbeat: "pulse/m/0"})
+	over, _ := v.Partition("keys#over")
+	do(cluster.FinishPartition{Partition: over.ID, Token: over.Token, Outcome: cluster.OutcomeDone})
+	do(cluster.SubmitJob{Job: "fewer", Spec: task("http", `{}`, "p", "gone")})
+	do(cluster.UpdateJob{Job: "fewer", Spec: task("http", `{}`, "p"), Expected: cluster.Expect(v.Index())})
 	types := work.Types{"http": {Name: "http", Periodic: true}, "tail": {Name: "tail"}}
 	for name, want := range map[string]string{ // order-free: each by itself
 		"tail":  "a task of type tail runs all the time, not in rounds",
@@ -126,7 +147,7 @@ func TestRounds(t *testing.T) {
 		}
 	}
 	for name, want := range map[string][]cluster.PartitionID{"check": {"check"}, "keys": {"keys#p", "keys#q"},
-		"keys#q": {"keys#q"}, "mine": {"mine"}} { // order-free: each by itself
+		"keys#q": {"keys#q"}, "mine": {"mine"}, "fewer": {"fewer#p"}} { // order-free: each by itself
 		if got, err := supervisor.Rounds(v, name, types); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, want)
 		}

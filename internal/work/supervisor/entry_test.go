@@ -116,6 +116,15 @@ func TestRunsEnterBesideWhatCannotBeRead(t *testing.T) {
 		if len(rounds) != 10 || rounds["p0000"] != 0 {
 			t.Errorf("%d runs had rounds, want the ten later ones: %v", len(rounds), rounds)
 		}
+		rounds, _ = (&manyDocs{docs: newDocs()}).enter(t, nil, func(b *bed) {
+			for i := range all {
+				b.give(1000*time.Hour, all[:i+1]...)
+				time.Sleep(time.Second) // waits: in virtual time
+			}
+		})
+		if len(rounds) != len(all) {
+			t.Errorf("%d runs had rounds, of %d that came one after the other", len(rounds), len(all))
+		}
 		rounds, b = (&manyDocs{docs: newDocs(), hang: 1000}).enter(t, grants(5000, 1, hourly),
 			func(*bed) { time.Sleep(time.Hour) })
 		if len(rounds) != 0 || len(b.stopped) != 5000 {

@@ -222,8 +222,17 @@ func TestFailuresAreIsolatedAndReported(t *testing.T) {
 func TestRunThatIgnoresCancel(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		b := newBed(t, typeOf(false, func(context.Context, *work.Grant) error { <-release; return nil }), nil)
-		b.give(time.Hour, grant("deaf", 1, "x", ""))
+		types := typeOf(false, func(context.Context, *work.Grant) error { <-release; return nil })
+		types["x"] = work.Type{MaxConcurrent: 1, New: types["x"].New}
+		b := newBed(t, types, nil)
+		if st := b.s.Status(); st.LeaseMS != 0 {
+			t.Errorf("a lease before the first assignment: %+v", st)
+		}
+		b.give(time.Hour, grant("deaf", 1, "x", ""), grant("next", 3, "x", ""))
+		b.give(time.Hour, grant("deaf", 2, "x", ""), grant("next", 3, "x", ""))
+		if r := b.s.Status().Runs; r[0].Token != 1 || r[0].State != "stopping" || r[1].Token != 3 || r[1].State != "queued" {
+			t.Errorf("%+v", r)
+		}
 		b.give(time.Hour)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -333,12 +342,16 @@ func TestErrorsOfRoundsAreJournaledRarely(t *testing.T) {
 		b.give(100*time.Hour, grant("a", 1, "x", `{"every_ms":10000}`))
 		begun := time.Now()
 		time.Sleep(10*time.Minute + time.Second)
-		if at := time.UnixMilli(b.s.Status().Runs[0].FailingMS); at.Sub(begun) > 10*time.Second {
-			t.Errorf("it fails since %s after its beginning", at.Sub(begun))
+		st := b.s.Status()
+		if at := time.UnixMilli(st.Runs[0].FailingMS); at.Sub(begun) > 10*time.Second || st.Counts.Failing != 1 {
+			t.Errorf("%d fail, since %s after its beginning", st.Counts.Failing, at.Sub(begun))
 		}
 		bad.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
+		if st := b.s.Status(); st.Counts.Failing != 0 || st.Runs[0].FailingMS != 0 || st.Runs[0].Failures != 60 {
+			t.Errorf("when it is well again: %+v", st)
+		}
 		var got []string
 		for _, r := range b.records {
 			got = append(got, string(r.Kind)+": "+r.Message)
