@@ -32,6 +32,7 @@ func TestMetrics(t *testing.T) {
 				{Partition: "sick", State: "running", NextMS: 1, Rounds: 60, FailedInRow: 53},
 				{Partition: "well", State: "running", NextMS: 1, Rounds: 9},
 				{Partition: "retries", State: "backing off", Attempt: 54},
+				{Partition: "gave up", State: "failed", Attempt: 55},
 				{Partition: "steady", State: "running", Attempt: 2},
 			},
 		},

@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -67,12 +69,19 @@ type tenant struct {
 	protocol.Member
 	inc   cluster.Incarnation
 	value cluster.Value
-	asked int // of Propose, which does nothing
+	asked int      // of Propose, which does nothing
+	says  []string // of the first ones: why they are refused, "" where there is no answer
 }
 
 func (m *tenant) Propose(context.Context, ...cluster.Command) ([]cluster.Result, error) {
 	m.asked++
-	return nil, nil
+	if m.asked > len(m.says) {
+		return []cluster.Result{{Accepted: true}}, nil
+	}
+	if why := m.says[m.asked-1]; why != "" {
+		return []cluster.Result{{Reason: why}}, nil
+	}
+	return nil, store.ErrUnavailable
 }
 
 func (m *tenant) Tenure() (cluster.Incarnation, protocol.Instant) { return m.inc, 1 }
@@ -104,6 +113,26 @@ func TestAConfirmedMemberPublishes(t *testing.T) {
 	if inc, ok := s.present(); inc != 2 || !ok {
 		t.Errorf("got %d, %t; want that it publishes as 2", inc, ok)
 	}
+}
+
+// TestSourcesAreDeclared: each is, whatever becomes of the others; a refusal is told and not asked for again. What a
+// source says of a definition is told and counts.
+func TestSourcesAreDeclared(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		kept, m := journal.NewMemory(9), &tenant{says: []string{"", "no room"}}
+		n := &Node{member: m, stats: newStats(), records: journal.NewBuffered(kept, slog.New(slog.DiscardHandler))}
+		s := &sources{n: n, names: []string{"a", "b"}}
+		s.declare(t.Context())
+		s.record(journal.Record{Kind: journal.Malformed, Partition: "x"})
+		ended, end := context.WithCancel(t.Context())
+		end()
+		n.records.Run(ended) // what is left is written
+		all := must.Get(kept.Read(t.Context(), journal.Query{}))(t)
+		if m.asked != 3 || len(all) != 2 || all[0].Kind != journal.Refused ||
+			!strings.Contains(all[0].Message, "a: no room") || n.stats.read().malformed != 1 {
+			t.Errorf("asked %d times, told %+v", m.asked, all)
+		}
+	})
 }
 
 // shut is a storage that never answers.
