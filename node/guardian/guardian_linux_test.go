@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -162,6 +163,56 @@ func TestWhoCloses(t *testing.T) {
 		g.Close() // a second time does nothing
 		if g.lost(nil); g.State() != "lost" {
 			t.Errorf("without a child it is %s", g.State())
+		}
+	}
+}
+
+// TestAChildAndItsDescriptors: what a terminal sends to all does not reach a child, one that has ended is not ready, and
+// neither it nor one that could not be started leaves a descriptor here.
+// It runs alone: it counts them.
+func TestAChildAndItsDescriptors(t *testing.T) {
+	open := func() int { return len(must.Get(os.ReadDir("/proc/self/fd"))(t)) }
+	before, children := open(), &few{}
+	for begun := range 3 {
+		o := Options{Name: "test", Place: t.TempDir(), Children: children}
+		c, err := start(o)
+		switch begun {
+		case 0:
+			must.Succeed(t, err)
+			must.Succeed(t, newGuardian(o).tellAll(c.line))
+			if session, err := unix.Getsid(c.line.pid); session != c.line.pid || err != nil || !c.line.ready() {
+				t.Errorf("it is in session %d, or not ready: %v", session, err)
+			}
+		case 1: // few starts no second one
+			continue
+		}
+		_ = c.kill(children) // it says that it was killed
+		if begun == 2 && c.line.ready() {
+			t.Error("a child that has ended is ready")
+		}
+		c.line.close()
+	}
+	if after := open(); after != before || children.left.Load() != 0 {
+		t.Errorf("%d descriptors were open, now %d; %d children are left", before, after, children.left.Load())
+	}
+}
+
+// TestWhatIsDropped: the pages that can be read again, and no others.
+func TestWhatIsDropped(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"1000-2000 r-xp 0 fd:01 1 /bin/rota": false, "1000-2000 r-xp 0 fd:01 1 /bin/rota\nAnonymous: 0 kB": true,
+		"1000-2000 r--p 0 fd:01 1 /bin/rota\nRss: 4 kB\nAnonymous: 4 kB": false,
+		"1000-2000 rw-p 0 fd:01 1 /bin/rota\nAnonymous: 0 kB":            false,
+		"1000-2000 r--p 0 00:00 0 [vdso]\nAnonymous: 0 kB":               false,
+		"1000-2000 ---p 0 fd:01 1 /bin/rota\nAnonymous: 0 kB":            false,
+	} {
+		var m mapping
+		for line := range strings.SplitSeq(text, "\n") {
+			m = m.next(line)
+		}
+		if got := m.clean() && m.from == 0x1000 && m.to == 0x2000; got != want {
+			t.Errorf("%q: %t", text, got)
 		}
 	}
 }
