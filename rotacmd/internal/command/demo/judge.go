@@ -24,10 +24,9 @@ type Interval struct {
 // open is the end of a run that has not ended.
 const open = math.MaxInt64
 
-// Intervals makes runs of start and stop lines, sorted by partition and begin. A run that was going on at a cut of its
+// Intervals makes runs of start and stop lines, which it sorts by time; they are sorted by partition and begin. A run that was going on at a cut of its
 // member ends there: what its stop line says later is only when the process found out.
 func Intervals(lines []node.WitnessLine, cuts []Cut) []Interval {
-	lines = slices.Clone(lines)
 	slices.SortStableFunc(lines, func(a, b node.WitnessLine) int { return cmp.Compare(a.AtNS, b.AtNS) })
 	var out []Interval
 	for _, l := range lines {
@@ -36,7 +35,7 @@ func Intervals(lines []node.WitnessLine, cuts []Cut) []Interval {
 			out = append(out, Interval{Member: l.Member, Partition: l.Partition, Token: l.Token, FromNS: l.AtNS,
 				ToNS: open})
 		case "stop":
-			if i := last(out, l); i >= 0 && out[i].ToNS == open {
+			if i := last(out, l); i >= 0 {
 				out[i].ToNS = l.AtNS
 			}
 		}
