@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,12 +129,13 @@ func playByHand(ctx context.Context, area string, log io.Writer) (*handReport, e
 		packages = append(packages, f.packages...)
 	}
 	slices.Sort(packages)
-	for _, pkg := range slices.Compact(packages) {
+	for i, pkg := range slices.Compact(packages) {
 		ours := slices.DeleteFunc(slices.Clone(left), func(f listed) bool { return !slices.Contains(f.packages, pkg) })
 		if len(ours) == 0 {
 			continue
 		}
-		b := &bench{root: root, dir: filepath.Join(dir, filepath.FromSlash(pkg)), pkg: pkg, set: setOf(ours)}
+		// the number: a path of a socket has little room
+		b := &bench{root: root, dir: filepath.Join(dir, strconv.Itoa(i)), pkg: pkg, set: setOf(ours)}
 		seen, err := b.tryByHand(ctx, ours, log)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", pkg, err)
