@@ -69,15 +69,12 @@ func decode(d work.Definition, v any) error {
 // locate finds the first wrong field, in the order of names. encoding/json does not say where an unknown field or a bad
 // text is.
 func locate(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
 	switch {
 	case decodesItself(t):
 		return leaf(raw, t, path)
 	case t.Kind() == reflect.Struct:
 		return locateField(raw, t, path)
-	case t.Kind() == reflect.Slice && t != reflect.TypeFor[json.RawMessage]():
+	case t.Kind() == reflect.Slice:
 		return locateItem(raw, t, path)
 	}
 	return leaf(raw, t, path)
@@ -95,14 +92,19 @@ func leaf(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
 		return nil
 	}
 	if te, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		err = fmt.Errorf("a %s does not fit, want %s", te.Value, plainName(te.Type))
+		err = fmt.Errorf("want %s, got %s", plainName(te.Type), te.Value)
 	}
 	return &work.ConfigError{Path: path, Err: err}
 }
 
 // plainName is the name of a type for people who don't write Go.
 func plainName(t reflect.Type) string {
+	if t == reflect.TypeFor[*work.Duration]() { // json names what decodes itself by its pointer
+		return `a duration such as "10s"`
+	}
 	switch t.Kind() {
+	case reflect.Float64:
+		return "a number"
 	case reflect.Struct, reflect.Map:
 		return "an object"
 	case reflect.Slice:
@@ -113,9 +115,6 @@ func plainName(t reflect.Type) string {
 		return "true or false"
 	case reflect.Int, reflect.Int64, reflect.Uint16:
 		return "a whole number"
-	}
-	if t == reflect.TypeFor[work.Duration]() {
-		return `a duration such as "10s"`
 	}
 	return t.String()
 }

@@ -181,6 +181,7 @@ func TestScrapeLimits(t *testing.T) {
 		{"a long line", "a 1\n# " + many(maxPageLine, "x") + "\n", "line 2 of the page is longer", scrapeConfig{}},
 		{"a histogram", "# TYPE a histogram\na_bucket{le=\"1\"} 1\n", "more than 1 samples",
 			scrapeConfig{MaxSamples: 1}},
+		{"no types", "# HELP a b\n# HELP c d\na 1\n", "", scrapeConfig{MaxSamples: 1}},
 		{"no limit", many(3, "a 1\n"), "", scrapeConfig{MaxSamples: 3, MaxLines: 3, MaxBytes: 12}},
 		{"what nobody asked for", many(9, "a 1\n") + "b 1\n", "", scrapeConfig{MaxSamples: 1, Metrics: []string{"b"}}},
 		{"a fault in it", many(9, "a 1\n") + "b 1\n\n<html>\n", "line 12: ",
@@ -221,6 +222,25 @@ func (c *scrapeConfig) reference(page []byte, at time.Time) (model.Vector, error
 		}
 	}
 	return expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.TimeFromUnixNano(at.UnixNano())}, wanted...)
+}
+
+// TestScrapeOfOneMetric: it has all the samples that the library finds, however the page writes its name and type.
+func TestScrapeOfOneMetric(t *testing.T) {
+	t.Parallel()
+	const kind = " a_bucket{le=\"+Inf\"} 5\n a_sum 4.5\n a_count 5\n"
+	for _, c := range []struct{ page, metric string }{
+		{page, "rpc"}, {page, "lag"}, {"# TYPE a HISTOGRAM\n" + kind, "a"}, {"# TYPE a gaugehistogram\n" + kind, "a"},
+		{"# TYPE a gauge_histogram\n" + kind, "a"}, {"\t# TYPE a summary\n a_sum 1\n a_count 1\n", "a"},
+		{"b 1\n{\"a b\"} 1\n", "a b"}, {`{"a\"b",c="d"} 1` + "\n", `a"b`},
+	} {
+		conf := scrapeConfig{Metrics: []string{c.metric}}
+		conf.check(&faults{})
+		got, err := conf.parse(strings.NewReader(c.page), time.Unix(1, 0))
+		want := must.Get(conf.reference([]byte(c.page), time.Unix(1, 0)))(t)
+		if err != nil || len(got) == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%q: got %v, %v\nwant %v", c.page, got, err, want)
+		}
+	}
 }
 
 // FuzzScrapePage feeds any bytes as a page: within its limits it has the samples that the library finds, and no other

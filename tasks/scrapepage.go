@@ -159,8 +159,7 @@ func metricName(line []byte) (name string, plainName bool) {
 	if n < 0 {
 		n = len(line)
 	}
-	return string(line[:n]), n == len(line) || !bytes.ContainsRune([]byte(`"\{`), rune(line[n])) || n > 0 &&
-		line[n] == '{'
+	return string(line[:n]), n > 0 || line[0] != '"' && line[0] != '{'
 }
 
 // groupOf is the summary or histogram that a sample of this name may belong to.
