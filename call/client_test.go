@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -117,6 +118,52 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 					t.Fatalf("a call that was outstanding is %s, %v", r.State, err)
 				}
 			}
+		}
+	})
+}
+
+// slow is a store that writes when it is let go on, also for whom waits no longer.
+type slow struct {
+	store.Docs
+	on chan struct{}
+}
+
+func (s slow) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	select {
+	case <-s.on:
+		return s.Docs.Put(ctx, d)
+	case <-ctx.Done():
+		_, _ = s.Docs.Put(context.WithoutCancel(ctx), d) // who waited hears nothing of it
+		return "", store.ErrUnknown
+	}
+}
+
+// TestAMapIsLeftWhileItSubmits: who leaves it goes on at once, and what it was submitting is cancelled when it is there.
+func TestAMapIsLeftWhileItSubmits(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		docs := slow{memory.New().Open(), make(chan struct{})}
+		c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		m := mapping[int, int]{f: NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, Options{}),
+			to: c, window: 2}
+		m.run(ctx, slices.Values([]int{0, 1, 2}), func(_ int, err error) bool {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("it yielded %v", err)
+			}
+			return true
+		})
+		close(docs.on)
+		synctest.Wait()
+		c.Close()
+		all := must.Get(docs.List(t.Context(), prefix))(t)
+		for _, d := range all {
+			if r := must.Get(decode(d.Value))(t); r.State != Cancelled {
+				t.Errorf("a call that nobody waits for is %s", r.State)
+			}
+		}
+		if len(all) != 2 {
+			t.Errorf("%d calls were submitted, want 2", len(all))
 		}
 	})
 }
