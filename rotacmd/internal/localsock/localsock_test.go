@@ -71,10 +71,15 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers ends with the context, also where members take connections.
+// TestNobodyAnswers ends with the context, also where members take connections. A member of another build does not know
+// the path.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	member(t, dir, "other", http.StatusNotFound)
+	if got, err := localsock.Ask(t.Context(), dir, "/look"); !errors.Is(err, localsock.ErrNobody) {
+		t.Errorf("answer %q, %v", got, err)
+	}
 	suspended(t, dir, "s")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()

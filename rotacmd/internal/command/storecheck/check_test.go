@@ -23,18 +23,32 @@ func TestAGoodStore(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	defer s.Close()
+	must.Succeed(t, must.Err(s.Put(t.Context(), store.Doc{Key: "check/7/doc"}))) // of one that was interrupted
 	for range 2 { // the second one finds what the first one has left
 		r := run(t, s)
 		if !r.OK || len(r.Steps) != 8 {
 			t.Fatalf("%+v", r)
 		}
+		for _, step := range r.Steps[1:3] { // append, read
+			if step.Times != rounds {
+				t.Errorf("%+v", step)
+			}
+		}
+	}
+	c := &check{}
+	c.try("three", func() (string, error) {
+		c.took = []time.Duration{9 * time.Millisecond, time.Millisecond, 1504 * time.Microsecond}
+		return "", nil
+	})
+	if got := c.steps[0]; got.Times != 3 || got.TypicalMS != 1.5 || got.WorstMS != 9 {
+		t.Errorf("%+v", got)
 	}
 	p, err := s.Read(context.Background(), 0, 1)
 	if !errors.Is(err, store.ErrTruncated) {
 		t.Errorf("records stay behind: %v, %v", p, err)
 	}
 	docs, err := s.List(context.Background(), "")
-	if err != nil || len(docs) > 0 {
+	if err != nil || len(docs) > 1 {
 		t.Errorf("documents stay behind: %v, %v", docs, err)
 	}
 }
@@ -132,6 +146,22 @@ func (l lenient) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	return l.bare.Put(ctx, d)
 }
 
+// vague says of each write that it refuses the same.
+type vague struct{ bare }
+
+func (v vague) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	version, err := v.bare.Put(ctx, d)
+	if err != nil {
+		err = errors.New("something is wrong")
+	}
+	return version, err
+}
+
+// keeping deletes nothing.
+type keeping struct{ bare }
+
+func (keeping) Delete(context.Context, string, store.Version) error { return store.ErrUnavailable }
+
 // doubling lists each document twice.
 type doubling struct{ bare }
 
@@ -187,6 +217,8 @@ func TestABadStoreIsFoundOut(t *testing.T) {
 		{"stuck", "append", "index 1 after 1", func(b bare) store.Full { return stuck{b} }},
 		{"cutting", "snapshot", "is read at", func(b bare) store.Full { return cutting{b} }},
 		{"lenient", "conditional write", "an old version was taken", func(b bare) store.Full { return lenient{b} }},
+		{"vague", "conditional write", "a second creation: something", func(b bare) store.Full { return vague{b} }},
+		{"keeping", "list", "delete: ", func(b bare) store.Full { return keeping{b} }},
 		{"doubling", "list", "2 are listed", func(b bare) store.Full { return doubling{b} }},
 		{"lasting", "session", "a closed session was taken",
 			func(b bare) store.Full { return lasting{b.Store.(*memory.Store)} }},
@@ -194,7 +226,7 @@ func TestABadStoreIsFoundOut(t *testing.T) {
 		s := memory.New().Open()
 		r := run(t, c.make(bare{s, s, s}))
 		step := stepOf(r, c.step)
-		if r.OK || step.OK || !strings.Contains(step.Error, c.want) {
+		if r.OK || step.OK || step.Times != 0 || !strings.Contains(step.Error, c.want) {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 		s.Close()
