@@ -48,6 +48,21 @@ func TestSlotsLeastMovement(t *testing.T) {
 	})
 }
 
+// TestWhatIsHeldBackHolds: slots that a task still has which needs none, as after an update of its job, are shared among
+// the others.
+func TestWhatIsHeldBackHolds(t *testing.T) {
+	t.Parallel()
+	held := []Held{{Slot{"a", 1}, 1}, {Slot{"a", 2}, 2}, {Slot{"a", 3}, 3}}
+	a := Allocate(&Pool{Free: []Slot{{"b", 1}, {"b", 2}}, Jobs: []Job{{ID: "j", Tasks: []Task{
+		{Name: "back", Finished: true, Held: held}, {Name: "x"}, {Name: "y"}}}}})
+	if got := a.Shares[0].Tasks; !slices.Equal(got, []int64{0, 3, 2}) {
+		t.Errorf("of 5 slots they get %d", got)
+	}
+	if got := JobScheduler(len(schedulerNames)).String(); got != "unknown-3" {
+		t.Errorf("a scheduler of a newer version is %s", got)
+	}
+}
+
 // heldByFinished counts the slots that have to leave whatever the shares are.
 func heldByFinished(p *Pool) (n int64) {
 	for _, j := range p.Jobs {

@@ -138,6 +138,10 @@ func TestStatesAreCorrected(t *testing.T) {
 		}
 	}
 	x.Message = "what was wrong before"
+	offered := x
+	if offered.Offered = true; Of(v).Task(offered).State != Offered {
+		t.Errorf("what is offered is %s", Of(v).Task(offered).State)
+	}
 	task := Sight{v: v, runs: fails(x, Failing)}.Task(x)
 	if task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 ||
 		task.FailureText() != "3 of 7 rounds, last: refused" {
