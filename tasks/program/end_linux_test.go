@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,13 +21,16 @@ func sh(script string) Command {
 		Grace: 20 * time.Second}
 }
 
-// TestAProgramIsStopped: it has its grace, and no more of it than it takes.
+// TestAProgramIsStopped: it has its grace, and no more of it than it takes; what it has started has it, too.
 func TestAProgramIsStopped(t *testing.T) {
 	rooms(t, func(t *testing.T, r *Room) {
-		for trap, want := range map[string]End{"sleep 0.1; exit 7": {Code: 7}, "": {Code: -1, Signal: "SIGKILL"}} { // order-free: each by itself
+		const forEver = "echo $$ >PIPE; while :; do sleep 0.01; done"
+		for script, want := range map[string]End{"trap 'sleep 0.1; exit 7' TERM; " + forEver: {Code: 7}, // order-free: each by itself
+			"trap '' TERM; " + forEver: {Code: -1, Signal: "SIGKILL"},
+			"trap : TERM; sh -c 'trap \"exit 8\" TERM; " + forEver + "' & wait $!; wait $!; exit $?": {Code: 8}} {
 			p := newPipe(t)
-			c := sh(fmt.Sprintf("trap '%s' TERM; echo $$ >%s; while :; do sleep 0.01; done", trap, p.path))
-			if trap == "" {
+			c := sh(strings.ReplaceAll(script, "PIPE", p.path))
+			if want.Code < 0 {
 				c.Grace = 20 * time.Millisecond
 			}
 			ctx, stop := context.WithCancel(t.Context())
@@ -36,7 +40,7 @@ func TestAProgramIsStopped(t *testing.T) {
 			began := time.Now()
 			stop()
 			if got := <-ended; got != want || time.Since(began) > 10*time.Second {
-				t.Errorf("%q: %+v after %s, want %+v", trap, got, time.Since(began), want)
+				t.Errorf("%q: %+v after %s, want %+v", script, got, time.Since(began), want)
 			}
 		}
 	})
