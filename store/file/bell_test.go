@@ -57,6 +57,10 @@ func TestTouchedBy(t *testing.T) {
 	if !(&watch{log: true}).touchedBy(numbers{}, log) || (&watch{log: true}).touchedBy(numbers{}, doc("a/b")) {
 		t.Error("a watch of the log is about the log alone")
 	}
+	// Processes of several versions of this program share a directory.
+	if got := [3]int{docSlot("pulse/a/1-0"), docSlot("x"), family("pulse/a/1-0")}; got != [3]int{39, 57, 30} {
+		t.Errorf("another version looks at other slots: %d", got)
+	}
 	shared := map[int]int{}
 	for i := range 100 {
 		shared[docSlot(fmt.Sprintf("pulse/m%03d/x", i))]++

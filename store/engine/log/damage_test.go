@@ -149,6 +149,37 @@ func TestLostBlob(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBe: a head or a page whose sum is right and that no version of this program writes is damaged; one of
+// another format is not.
+func TestWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	sealed := func(b ...byte) []byte { return binary.BigEndian.AppendUint32(b, sumOf(b)) }
+	good := state{size: 2, base: 1, freed: 1, cut: 2}
+	if _, err := decodeState(good.encode()); err != nil {
+		t.Fatal(err)
+	}
+	body := good.encode()[:len(good.encode())-4]
+	newer := append([]byte{format + 1}, body[1:]...)
+	for what, head := range map[string][]byte{
+		"longer": sealed(append(body, 0)...), "no size": state{base: 1, cut: 2}.encode(),
+		"freed": state{size: 2, base: 1, freed: 2, cut: 2}.encode(), "trimmed": state{size: 2, base: 3, cut: 2}.encode(),
+	} {
+		if s, err := decodeState(head); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %+v, %v", what, s, err)
+		}
+	}
+	for _, head := range [][]byte{sealed(), sealed(newer...)} {
+		if s, err := decodeState(head); err == nil || errors.Is(err, ErrDamaged) {
+			t.Errorf("of another format: %+v, %v", s, err)
+		}
+	}
+	for _, p := range [][]byte{sealed(append(page{after: 2}.encode(nil), 0)...), sealed(0, 1, 0, 0, 3)} {
+		if p, err := decodePage(p); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+}
+
 // FuzzDecode: bytes of others are refused, and never panic.
 func FuzzDecode(f *testing.F) {
 	f.Add(state{size: 16, base: 3, cut: 16, tail: []entry{{"a.1", "", []byte("x")}}}.encode())
