@@ -33,7 +33,7 @@ func (o overlay) compile(ctx context.Context, root, dir, pkg string, how []strin
 	if err != nil {
 		return "", err
 	}
-	out := filepath.Join(dir, filepath.Base(pkg))
+	out := filepath.Join(dir, filepath.Base(filepath.Join(root, filepath.FromSlash(pkg)))) // the root has a name, too
 	at := root
 	if rest, ok := strings.CutPrefix(pkg, "./"); ok { // a folder, perhaps of a module of its own
 		at, pkg = filepath.Join(root, filepath.FromSlash(rest)), "."
