@@ -59,8 +59,7 @@ type Locks struct {
 
 // OpenLocks makes no call to the store, which stays the caller's.
 func OpenLocks(s store.Docs, o LocksOptions) (*Locks, error) {
-	c, err := lock.NewClient(s, lock.Options{TTL: o.TTL, Owner: o.Owner, NoSessions: o.NoSessions, Guard: o.Guard,
-		Logger: o.Logger, Clock: o.Clock})
+	c, err := lock.NewClient(s, lock.Options(o))
 	if err != nil {
 		return nil, fmt.Errorf("open locks: %w", err)
 	}
