@@ -56,7 +56,7 @@ func TokenOf(ctx context.Context) Token { return Token(call.TokenOf(ctx)) }
 func (m *Member) Calls() *CallClient { return m.calls }
 
 func newCalls(c Config) (*CallClient, error) {
-	calls, err := call.NewClient(c.Store, call.ClientOptions{Queue: c.Member, Logger: c.Logger})
+	calls, err := call.NewClient(c.Store, call.ClientOptions{Queue: c.Member, Logger: c.Logger, Clock: c.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}
