@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,7 +103,7 @@ func TestWaitForWhatIsBehindAParkedPartition(t *testing.T) {
 	})
 }
 
-// TestDrainAndEvents: a drained member's task moves, and both members tell it.
+// TestDrainAndEvents: a drained member's task moves, and both members tell it. One that has left is asked nothing more.
 func TestDrainAndEvents(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		s := memory.New()
@@ -130,6 +131,28 @@ func TestDrainAndEvents(t *testing.T) {
 		expect(t, ctx, events, "a owns job true")
 		if err := a.Drain(ctx, "nobody"); !errors.Is(err, rota.ErrRefused) {
 			t.Errorf("drain an unknown member: %v", err)
+		}
+		must.Succeed(t, a.Pause(ctx, "job"))
+		expect(t, ctx, events, "a lost job")
+		must.Succeed(t, a.Resume(ctx, "job"))
+		expect(t, ctx, events, "a owns job true")
+		must.Succeed(t, a.Submit(ctx, "keys",
+			rota.Task{Type: "watch", Spread: rota.Partitioned, Partitions: []string{"k"}}))
+		expect(t, ctx, events, "a owns keys#k true")
+		if owner, _ := a.OwnerOf("keys", "k"); owner != "a" {
+			t.Errorf("owned by %q, want a", owner)
+		}
+		var names []string
+		for _, m := range a.Metrics() {
+			names = append(names, m.Name)
+		}
+		if !slices.Contains(names, "rota_member_joined") || !slices.Contains(names, "rota_cluster_members") {
+			t.Errorf("metrics %q, want those of the member and of the cluster", names)
+		}
+		must.Succeed(t, a.Leave(ctx))
+		began := time.Now()
+		if err := a.Pause(ctx, "job"); err == nil || time.Since(began) > time.Second {
+			t.Errorf("one that has left was asked for %v: %v", time.Since(began), err)
 		}
 	})
 }

@@ -121,6 +121,10 @@ func TestObserver(t *testing.T) {
 	if got, err := records(t, observer), must.Err(observer.bell.renewed()); len(got) != 1 || err != nil {
 		t.Fatalf("an observer alone reads %q, want one; %v", got, err)
 	}
+	must.Succeed(t, os.Remove(filepath.Join(dir, bellName)))
+	if s, err := Open(ctx, dir, Options{ReadOnly: true}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("without its other files: %v, %v", s, err)
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -24,7 +24,7 @@ func TestAGoodStore(t *testing.T) {
 	s := memory.New().Open()
 	defer s.Close()
 	must.Succeed(t, must.Err(s.Put(t.Context(), store.Doc{Key: "check/7/doc"}))) // of one that was interrupted
-	for range 2 { // the second one finds what the first one has left
+	for range 2 {                                                                // the second one finds what the first one has left
 		r := run(t, s)
 		if !r.OK || len(r.Steps) != 8 {
 			t.Fatalf("%+v", r)

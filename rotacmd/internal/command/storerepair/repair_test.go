@@ -19,7 +19,9 @@ type short struct {
 	other []byte
 }
 
-func (l short) Read(ctx context.Context, after uint64, _ int) (store.Page, error) { return l.Log.Read(ctx, after, 1) }
+func (l short) Read(ctx context.Context, after uint64, _ int) (store.Page, error) {
+	return l.Log.Read(ctx, after, 1)
+}
 
 func (l short) Trim(ctx context.Context, upTo uint64) error {
 	if l.other != nil {
