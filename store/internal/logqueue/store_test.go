@@ -26,6 +26,8 @@ type handle struct {
 type logs struct {
 	drivermap.Keeping
 	away  atomic.Bool // neither logs nor data can be read
+	full  atomic.Bool // nothing can be appended
+	stays bool        // a log that was dropped is seen by others for a while
 	first []byte      // what is in a log before the handle uses it
 }
 
@@ -38,6 +40,26 @@ type keeper interface {
 type journal struct {
 	keeper
 	of *logs
+}
+
+func (l *logs) Limits() driver.Limits {
+	limits := l.Keeping.Limits()
+	limits.Lingers = l.stays
+	return limits
+}
+
+func (l *logs) DropJournal(ctx context.Context, flow string) error {
+	if l.stays {
+		return nil
+	}
+	return l.Keeping.DropJournal(ctx, flow)
+}
+
+func (j journal) Append(ctx context.Context, records [][]byte) ([]uint64, error) {
+	if j.of.full.Load() {
+		return nil, store.ErrUnavailable
+	}
+	return j.keeper.Append(ctx, records)
 }
 
 func (l *logs) OpenJournal(ctx context.Context, flow string, create bool) (driver.Journal, error) {
@@ -134,6 +156,35 @@ func TestAHandleSeesWhatOthersHaveWritten(t *testing.T) {
 	must.Succeed(t, one.put(t, "e"))
 	if got, err := two.take(t); got != "e" || err != nil {
 		t.Errorf("received %q, %v", got, err)
+	}
+}
+
+// Where a log is seen for a while after it was dropped, its last record says so: to all, and before anything is removed.
+func TestALogThatLingers(t *testing.T) {
+	t.Parallel()
+	one, two := both(t)
+	one.logs.stays, two.logs.stays = true, true
+	one.logs.full.Store(true)
+	if err := one.MakeFlow(t.Context(), "g", []store.Shard{shard}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("made: %v", err)
+	}
+	if err := one.DropFlow(t.Context(), "f"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("dropped: %v", err)
+	}
+	must.Succeed(t, two.put(t, "a"))
+	one.logs.full.Store(false)
+	for range 2 {
+		must.Succeed(t, one.DropFlow(t.Context(), "f"))
+	}
+	for _, h := range []*handle{one, two} {
+		for _, flow := range []string{"f", "g"} {
+			if depths, err := h.Depth(t.Context(), flow); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("%s has %+v, %v", flow, depths, err)
+			}
+		}
+		if err := h.put(t, "b"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a commit after the drop: %v", err)
+		}
 	}
 }
 
