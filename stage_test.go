@@ -68,6 +68,9 @@ func TestSegmentsOfAStage(t *testing.T) {
 				return nil
 			}, Attempts: 2, In: words{}, Out: words{},
 		})
+		if got := same.Segments; got.In != got.Out || !strings.HasSuffix(got.In, "/rota_test.word") {
+			t.Errorf("types of other packages may have the names %+v", got)
+		}
 		out := rota.NewOutput("out", rota.Output[none, word]{
 			Write: func(_ context.Context, _ *rota.Grant, _ none, in []word) error {
 				mu.Lock()
