@@ -138,7 +138,7 @@ func (s slow) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	}
 }
 
-// TestAMapIsLeftWhileItSubmits: who leaves it goes on at once, and what it was submitting is cancelled when it is there.
+// TestAMapIsLeftWhileItSubmits: who leaves it goes on at once, and what it was submitting is cancelled later.
 func TestAMapIsLeftWhileItSubmits(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		docs := slow{memory.New().Open(), make(chan struct{})}

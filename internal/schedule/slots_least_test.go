@@ -48,8 +48,7 @@ func TestSlotsLeastMovement(t *testing.T) {
 	})
 }
 
-// TestWhatIsHeldBackHolds: slots that a task still has which needs none, as after an update of its job, are shared among
-// the others.
+// TestWhatIsHeldBackHolds: slots that a task still has and needs no more, as after an update, are for the others.
 func TestWhatIsHeldBackHolds(t *testing.T) {
 	t.Parallel()
 	held := []Held{{Slot{"a", 1}, 1}, {Slot{"a", 2}, 2}, {Slot{"a", 3}, 3}}

@@ -159,7 +159,7 @@ func TestAHandleSeesWhatOthersHaveWritten(t *testing.T) {
 	}
 }
 
-// Where a log is seen for a while after it was dropped, its last record says so: to all, and before anything is removed.
+// Where a log is seen for a while after it was dropped, its last record says so, before anything is removed.
 func TestALogThatLingers(t *testing.T) {
 	t.Parallel()
 	one, two := both(t)
