@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,22 @@ func TestDamagedDocument(t *testing.T) {
 	}
 	if recordSum(1<<31+5, nil) != recordSum(5, nil) || docSum("a", "b", "", nil) == docSum("ab", "", "", nil) {
 		t.Error("a large index has another sum than SQL computes, or two rows have one")
+	}
+}
+
+// A page that is no page is damage, and not a store that is away: to try again does not help.
+func TestDamagedPages(t *testing.T) {
+	t.Parallel()
+	dir, ctx := place(t), deadline(t)
+	s := openIn(t, dir, Options{})
+	for i := range 40 {
+		must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: strconv.Itoa(i), Value: make([]byte, 2000)})))
+	}
+	must.Succeed(t, s.Close())
+	overwrite(t, dir, 8<<12, 20<<12)
+	s = openIn(t, dir, Options{})
+	if _, err := s.List(ctx, ""); !errors.Is(err, ErrDamaged) {
+		t.Errorf("list: %v", err)
 	}
 }
 
