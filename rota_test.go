@@ -134,34 +134,6 @@ func TestKillStopsATask(t *testing.T) {
 	})
 }
 
-func TestACheckIsCalledOncePerPeriod(t *testing.T) {
-	virtual(t, func(t *testing.T, ctx context.Context) {
-		type config struct {
-			Name string `json:"name"`
-		}
-		rounds := make(chan string, 64)
-		failed := false
-		check := rota.NewCheck("greet", func(_ context.Context, g *rota.Grant, c config) error {
-			if !failed { // one task has one round at a time
-				failed = true
-				return errors.New("not today")
-			}
-			select {
-			case rounds <- c.Name + " on " + string(g.Member):
-			default: // enough was told
-			}
-			return nil
-		})
-		a := join(t, ctx, memory.New(), "a", check)
-		must.Succeed(t, a.Submit(ctx, "job",
-			rota.Task{Type: "greet", Every: 10 * time.Millisecond, Config: config{"world"}}))
-		for range 3 { // the round that failed ends nothing
-			expect(t, ctx, rounds, "world on a")
-		}
-		must.Succeed(t, a.Kill(ctx, "job"))
-	})
-}
-
 // A name has one member at a time, and who gives up gets the cause.
 func TestJoinIsRefused(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {

@@ -168,18 +168,6 @@ func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 	})
 }
 
-func TestReadyTellsWhyNot(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s := memory.New()
-		n := must.Get(New(Config{Member: "a", Store: s.Open(), Protocol: replica.Protocol{}, Types: types()}))(t)
-		if got := n.Ready(); len(got) == 0 || !strings.Contains(got[0], "not joined") {
-			t.Errorf("got %v before it runs", got)
-		}
-		b := start(t, s, "b", nil)
-		await(t, "it is ready", func() bool { return len(b.Ready()) == 0 })
-	})
-}
-
 func TestStatsForgetWhatIsNotOwned(t *testing.T) {
 	t.Parallel()
 	ta := newStats()

@@ -159,20 +159,3 @@ func TestLongRunLives(t *testing.T) {
 		}
 	})
 }
-
-func TestRoundsComeByTheSchedule(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { return nil }), nil)
-		b.give(24*time.Hour, grant("a", 1, "x", `{"every_ms":10000}`))
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if n := len(b.rounds); n != 60 {
-			t.Fatalf("%d rounds in 10 min at one each 10 s", n)
-		}
-		for _, r := range b.rounds {
-			if r.Lateness > 10*time.Millisecond {
-				t.Fatalf("a round was %v late on an idle member", r.Lateness)
-			}
-		}
-	})
-}

@@ -2,8 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -115,18 +113,4 @@ func TestOverlapsAgreesWithItsDumbTwin(t *testing.T) {
 			t.Fatalf("overlap: got %v, want %v, runs %+v", got, want, runs)
 		}
 	})
-}
-
-func TestTaskFilesAreTwelve(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	names, err := writeTasks(dir, filepath.Join(dir, "acts"))
-	if err != nil || len(names) != tasksWanted {
-		t.Fatalf("got %d tasks, %v; want %d", len(names), err, tasksWanted)
-	}
-	for _, n := range names {
-		if _, err := os.Stat(filepath.Join(dir, n+".yaml")); err != nil {
-			t.Error(err)
-		}
-	}
 }
