@@ -72,21 +72,25 @@ func TestCommandIsToldItsGrant(t *testing.T) {
 	}
 }
 
-// TestCommandThatIsStopped is no success, and leaves nothing running.
-func TestCommandThatIsStopped(t *testing.T) {
+// TestAProgramThatIsStopped is no success, and leaves nothing running.
+func TestAProgramThatIsStopped(t *testing.T) {
 	t.Parallel()
-	pipe := fifo(t)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	g, h := worktest.NewGrant(t, define(t, sh("trap 'exit 0' TERM; sleep 1000 & echo $! > "+pipe+"; wait")))
-	ended := make(chan error, 1)
-	go func() { ended <- worktest.RunContext(ctx, t, Builtin(shell)["command"], g) }()
-	pid := pidIn(t, pipe)
-	cancel(work.CauseMoved)
-	if err := <-ended; !errors.Is(err, work.CauseMoved) {
-		t.Errorf("it ended with %v, want %v", err, work.CauseMoved)
-	}
-	wantGone(t, pid)
-	if got := h.Samples(); len(got) > 0 {
-		t.Errorf("it emitted %v, though its run does not count", got)
+	for _, typ := range []string{"command", "exec"} {
+		pipe := fifo(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		d := define(t, sh("trap 'exit 0' TERM; sleep 1000 & echo $! > "+pipe+"; wait"))
+		d.TimeoutMS = 60_000
+		g, h := worktest.NewGrant(t, d)
+		ended := make(chan error, 1)
+		go func() { ended <- worktest.RunContext(ctx, t, Builtin(shell)[typ], g) }()
+		pid := pidIn(t, pipe)
+		cancel(work.CauseMoved)
+		if err := <-ended; !errors.Is(err, work.CauseMoved) {
+			t.Errorf("%s ended with %v, want %v", typ, err, work.CauseMoved)
+		}
+		wantGone(t, pid)
+		if got := h.Samples(); len(got) > 0 {
+			t.Errorf("%s emitted %v, though its run does not count", typ, got)
+		}
 	}
 }

@@ -4,7 +4,6 @@ package tasks
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -159,26 +158,6 @@ func fifo(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "pid")
 	must.Succeed(t, unix.Mkfifo(path, 0o600))
 	return path
-}
-
-func TestExecStopKillsTheWholeGroup(t *testing.T) {
-	t.Parallel()
-	path := fifo(t)
-	d := define(t, sh("sleep 1000 & echo $! > "+path+"; wait"))
-	d.TimeoutMS = 60_000
-	g, h := worktest.NewGrant(t, d)
-	ctx, stop := context.WithCancelCause(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- worktest.RunContext(ctx, t, Builtin(shell)["exec"], g) }()
-	grandchild := pidIn(t, path)
-	stop(work.CauseMoved)
-	if err := <-ended; !errors.Is(err, work.CauseMoved) {
-		t.Errorf("got %v, want the cause of the stop", err)
-	}
-	wantGone(t, grandchild)
-	if got := h.Samples(); len(got) != 0 {
-		t.Errorf("a round that was cut short emitted %v", got)
-	}
 }
 
 func TestExecCannotStart(t *testing.T) {
