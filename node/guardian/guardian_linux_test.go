@@ -167,8 +167,8 @@ func TestWhoCloses(t *testing.T) {
 	}
 }
 
-// TestAChildAndItsDescriptors: what a terminal sends to all does not reach a child. One that has ended is not ready, and
-// leaves no descriptor here; nor does one that could not be started.
+// TestAChildAndItsDescriptors: what a terminal sends to all does not reach a child. One that has ended is not ready.
+// Neither that nor one that could not be started leaves a descriptor here.
 // It runs alone: it counts them.
 func TestAChildAndItsDescriptors(t *testing.T) {
 	open := func() int { return len(must.Get(os.ReadDir("/proc/self/fd"))(t)) }

@@ -25,7 +25,7 @@ type Interval struct {
 const open = math.MaxInt64
 
 // Intervals makes runs of start and stop lines, which it sorts by time. The runs are sorted by partition and begin. One
-// that was going on at a cut of its member ends there: what its stop line says later is only when the process found out.
+// that was going on at a cut of its member ends there: what its stop line says is only when the process found out.
 func Intervals(lines []node.WitnessLine, cuts []Cut) []Interval {
 	slices.SortStableFunc(lines, func(a, b node.WitnessLine) int { return cmp.Compare(a.AtNS, b.AtNS) })
 	var out []Interval
