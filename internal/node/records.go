@@ -236,8 +236,7 @@ func (n *Node) tellGap(r journal.Record, gap span) {
 	n.record(r)
 }
 
-// frozen journals that the process was suspended while it ran tasks. Where it lost them by that, what follows has a
-// record of its own.
+// frozen journals that the process was suspended while it ran tasks.
 func (n *Node) frozen(f supervisor.Frozen) {
 	runs := 0
 	for p := range n.member.Value().OwnedBy(n.c.Member) {

@@ -150,12 +150,14 @@ func TestMalformedUntilMended(t *testing.T) {
 		{Kind: journal.Recovered, Partition: "mended"},
 		{Kind: journal.Recovered, Partition: "again"},
 		{Kind: journal.Malformed, Partition: "again", Message: "bad"},
+		{Kind: journal.Malformed, Partition: "tasks", Storage: &journal.Storage{Type: "directory", Path: "./tasks"}},
 	})
 	var got []string
 	for _, p := range s.Problems {
-		got = append(got, p.Task)
+		tries, _, _ := strings.Cut(p.Try, ";")
+		got = append(got, p.Task+": "+tries)
 	}
-	if fmt.Sprint(got) != "[broken again]" {
+	if fmt.Sprint(got) != "[broken: mend the file again: mend the file tasks: mend the directory]" {
 		t.Errorf("got %v", got)
 	}
 }

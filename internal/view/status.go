@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/source"
 )
 
 // Status is a cluster at a glance.
@@ -347,7 +348,7 @@ func (s *Status) addMalformed(v cluster.Value, records []journal.Record) {
 			continue
 		}
 		s.Malformed++
-		s.tell(Problem{State: Malformed, Task: id, Text: r.Line(), SinceMS: r.AtMS, Try: mendFile(v, id)})
+		s.tell(Problem{State: Malformed, Task: id, Text: r.Line(), SinceMS: r.AtMS, Try: mendFile(v, r)})
 	}
 }
 
@@ -355,8 +356,11 @@ func (s *Status) addMalformed(v cluster.Value, records []journal.Record) {
 const Malformed = "malformed"
 
 // mendFile says what to do about a malformed definition, and what runs meanwhile.
-func mendFile(v cluster.Value, task string) string {
-	if _, ok := v.Job(cluster.JobID(task)); ok {
+func mendFile(v cluster.Value, r journal.Record) string {
+	if s := r.Storage; s != nil && s.Type == "directory" && !source.Extension(s.Path) {
+		return "mend the directory; no task has ended for it"
+	}
+	if _, ok := v.Job(cluster.JobID(r.Partition)); ok {
 		return "mend the file; the last good version keeps running"
 	}
 	return "mend the file; no version of it has ever run"

@@ -123,7 +123,7 @@ func malformedIn(v cluster.Value, id cluster.PartitionID, records []journal.Reco
 	for _, r := range slices.Backward(records) {
 		switch r.Kind {
 		case journal.Malformed:
-			return &Reason{Rule: Malformed, Text: r.Line(), Try: mendFile(v, string(id))}, r.AtMS
+			return &Reason{Rule: Malformed, Text: r.Line(), Try: mendFile(v, r)}, r.AtMS
 		case journal.Recovered:
 			return nil, 0
 		}

@@ -124,7 +124,7 @@ var rules = []rule{
 		"internal/safetext", "internal/wait"}, contracts...)},
 	{"internal/operate", append([]string{"internal/node", "internal/source/directory", "internal/work/stage"},
 		contracts...)},
-	{"internal/view", append([]string{"call", "internal/node", "internal/source/directory"}, contracts...)},
+	{"internal/view", append([]string{"call", "source", "internal/node", "internal/source/directory"}, contracts...)},
 	{"internal/api", append([]string{"internal/api/page", "internal/operate", "internal/view", "internal/node",
 		"source", "internal/work/stage"}, contracts...)},
 	{"internal/api/page", nil},

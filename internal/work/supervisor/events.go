@@ -66,8 +66,8 @@ func (e Events) stopped(r RunStopped) {
 	}
 }
 
-// Frozen reports that the process was suspended, or had no processor: nothing ran here between two instants. It
-// precedes the events that follow from that.
+// Frozen reports that the process was suspended, or had no processor, within its lease: nothing ran here between two
+// instants. It precedes the events that follow from that.
 type Frozen struct{ From, To protocol.Instant }
 
 func (e Events) frozen(f Frozen) {

@@ -108,7 +108,9 @@ func (s *Supervisor) notice(now protocol.Instant) {
 		return
 	}
 	s.ranUntil.Store(int64(before))
-	s.conf.Events.frozen(Frozen{From: before, To: now})
+	if now < protocol.Instant(s.validUntil.Load()) { // else it loses what ran, and each run tells so itself
+		s.conf.Events.frozen(Frozen{From: before, To: now})
+	}
 }
 
 // lastStop is the index of the last Stop, -1 if there is none.

@@ -91,8 +91,16 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 		l.Flush()
 	}
 	w.tellMoved()
-	c.say("%s left gracefully", c.node.Member)
+	c.say("%s %s", c.node.Member, leftText(n.Status().Member))
 	return nil
+}
+
+// leftText says how a member has ended. Without a store it cannot say that it leaves.
+func leftText(s protocol.Status) string {
+	if s.StoreError != "" {
+		return "ended while the store did not answer: others find it silent, and take its tasks when they reach the store"
+	}
+	return "left gracefully"
 }
 
 // withLocks gives what runs under the ctx of run locks: see rota.LocksFrom.

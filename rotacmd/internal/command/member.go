@@ -183,8 +183,8 @@ func (o *observer) printPlanned(p *view.Plan) error {
 		return err
 	}
 	o.more(len(p.Waits)-shown, " would wait")
-	if !o.all {
-		o.more(len(p.Moves), " would move")
+	if !o.all && len(p.Moves) > 0 {
+		fmt.Fprintf(o.stdout, "the moves: %s\n", o.again("--all"))
 	}
 	return nil
 }

@@ -160,8 +160,11 @@ func (o *observer) printStatus(seen overview) error {
 		return err
 	}
 	if more := len(s.Problems) - len(rows) + s.More; more > 0 {
-		fmt.Fprintf(w, "and %s more: %s, with --state waiting, parked, failing or backing-off\n", grouped(more),
-			o.hint("rota task list"))
+		next := o.again("--all")
+		if o.all {
+			next = o.hint("rota events --kind malformed-task-error") + ", and " + o.hint("rota task list --all")
+		}
+		fmt.Fprintf(w, "and %s more: %s\n", grouped(more), next)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 )
 
 // TestWords: numbers and times as people read them.
@@ -62,6 +63,9 @@ func TestWords(t *testing.T) {
 		"it has 1 task, and others wait 5s for its restart · once more to end at once": leavingText(1, 5*time.Second,
 			10*time.Second),
 		"2 tasks to hand over, at most 10s · once more to end at once": leavingText(2, 0, 10*time.Second),
+		"left gracefully": leftText(protocol.Status{}),
+		"ended while the store did not answer: others find it silent, and take its tasks when they reach the store": leftText(
+			protocol.Status{StoreError: "full"}),
 		"rota.x false, etl.load true, noop false": fmt.Sprintf("rota.x %t, etl.load %t, noop %t", foreignType("rota.x"),
 			foreignType("etl.load"), foreignType("noop")),
 		`\&.x` + "\n" + `\&'y \eb\-c\[u00FC]`: roff(".x\n'y " + `\b-cü`),
