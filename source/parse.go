@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/safetext"
@@ -186,9 +188,23 @@ func numbered(line int, s string) string {
 	return strings.TrimRight(fmt.Sprintf("%6d │ %s", line, s), " ")
 }
 
+// secret is what may be one, in a line of a definition that is at fault: the user of a URL, a password, a token, a key.
+var secret = regexp.MustCompile(`://[^/@"']+@|(?i)(?:password|token|secret|key|authorization)["']?\s*:[^,}]+`)
+
+// hidden is a text of the same length without the secret: the journal has the lines of a fault, and whoever can reach
+// the API reads it. A reference to a secret is none.
+func hidden(s string) string {
+	at := strings.IndexByte(s, ':') + 1
+	value := strings.TrimLeft(s[at:], "/ \t\"'")
+	if strings.Contains(value, "env:") || strings.HasPrefix(value, "file:") {
+		return s
+	}
+	return strings.TrimSuffix(s, value) + strings.Repeat("*", utf8.RuneCountInString(value))
+}
+
 // window is the visible part of a line. A tab becomes a space, so that the caret is at the right column.
 func window(line string, from int) string {
-	r := []rune(safetext.Line(line, ' '))
+	r := []rune(safetext.Line(secret.ReplaceAllStringFunc(line, hidden), ' '))
 	left, right := "", ""
 	if from > 0 {
 		left = "…"

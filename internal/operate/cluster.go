@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,6 +76,9 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.jobs == nil {
+		if at, err := protocol.At(ctx, c.docs); err == nil && at.Protocol == "" && !slices.ContainsFunc(commands, founds) {
+			return slices.Repeat([]cluster.Result{{Reason: "there is no cluster here yet"}}, len(commands)), nil
+		}
 		jobs, err := protocol.ClientAt(ctx, c.proto, c.docs)
 		if err != nil {
 			return nil, err
@@ -82,6 +86,16 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 		c.jobs = jobs
 	}
 	return c.jobs.Propose(ctx, commands...)
+}
+
+// founds reports whether a command has an effect where nobody has ever joined. Others must not settle by which protocol
+// the members will agree.
+func founds(c cluster.Command) bool {
+	switch c.(type) {
+	case cluster.SubmitJob, cluster.Configure:
+		return true
+	}
+	return false
 }
 
 // Record writes a record to the journal in the store.

@@ -150,7 +150,7 @@ func (o *Operator) Prune(ctx context.Context, source string) ([]Answer, error) {
 	}
 	ids, err := directory.CopiesOf(v, source, inventories).Orphans()
 	if err != nil {
-		return nil, refused("prune "+source, err.Error(), "rota member list")
+		return nil, refused("prune "+source, err.Error(), "rota source list")
 	}
 	var out []Answer
 	for _, id := range ids {

@@ -388,6 +388,21 @@ func TestAnotherProtocol(t *testing.T) {
 	}
 }
 
+// A command that is refused settles nothing where no cluster is.
+func TestNoClusterYet(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	defer docs.Close()
+	o := New(Outside(replica.Protocol{}, docs, "ann"), docs, nil, nil, "ann")
+	var refused *RefusedError
+	if _, err := o.Pause(t.Context(), "x"); !errors.As(err, &refused) || refused.Reason != "there is no cluster here yet" {
+		t.Error(err)
+	}
+	if at, err := protocol.At(t.Context(), docs); at.Protocol != "" || err != nil {
+		t.Errorf("the place has %q: %v", at.Protocol, err)
+	}
+}
+
 // The document that says that a member is drained goes when the cluster has agreed, and not before.
 func TestADrainIsKeptUntilTheClusterAgrees(t *testing.T) {
 	t.Parallel()

@@ -279,7 +279,7 @@ func (o *observer) operate(
 	}
 	a, err := do(op)
 	if err != nil {
-		return a, refusal(err, o.name, try)
+		return a, o.refusal(err, try)
 	}
 	o.journaled(a)
 	return a, nil
@@ -297,16 +297,16 @@ func (e env) operatorOn(ctx context.Context, st store.Full, queue store.Queue, a
 }
 
 // refusal gives an answer of the cluster the form of a command's error.
-func refusal(err error, place, try string) error {
+func (o *observer) refusal(err error, try string) error {
 	var invalid *operate.InvalidError
 	var r *operate.RefusedError
 	switch {
 	case errors.As(err, &invalid):
 		return misused(try, "%w", err)
 	case errors.As(err, &r):
-		return failed(cmp.Or(r.Try, try), "%s: %s", r.Said, cmp.Or(r.Reason, r.Kind.Error()))
+		return failed(o.try(cmp.Or(r.Try, try)), "%s: %s", r.Said, cmp.Or(r.Reason, r.Kind.Error()))
 	}
-	return fmt.Errorf("store %s: %w", place, otherProtocol(err))
+	return fmt.Errorf("store %s: %w", o.name, otherProtocol(err))
 }
 
 // journaled tells the user what the journal does not have.

@@ -191,7 +191,7 @@ func newTaskTrigger(e env) *cobra.Command {
 		}
 		asks, a, err := op.RunNow(ctx, args[0])
 		if err != nil {
-			return refusal(err, o.name, o.hint("rota why "+safetext.Word(args[0])))
+			return o.refusal(err, o.hint("rota why "+safetext.Word(args[0])))
 		}
 		o.journaled(a)
 		if *wait {
