@@ -63,8 +63,7 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	w.node = n
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	hurry, done := c.onSignals(stop, n)
-	defer done()
+	defer c.onSignals(stop, n)()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(w.begin) // joining does not wait until all task files are read
@@ -76,7 +75,7 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	if d, l := c.openLocalServer(n); d != nil {
 		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
 	}
-	err = c.withLocks(ctx, func(ctx context.Context) error { return n.Run(ctx, hurry) })
+	err = c.withLocks(ctx, func(ctx context.Context) error { return n.Run(ctx, nil) })
 	if taken, ok := errors.AsType[*protocol.NameTakenError](err); ok {
 		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s",
 			c.node.TTL), "%w", takenText(taken, n.Value()))

@@ -92,6 +92,12 @@ func TestWhatASignalAsksFor(t *testing.T) {
 			t.Errorf("%v with terminal %v: got %v, want %v", c.s, c.terminal, got, c.want)
 		}
 	}
+	for s, want := range map[os.Signal]bool{syscall.SIGTERM: true, syscall.SIGINT: true, syscall.SIGPIPE: false,
+		syscall.SIGHUP: false} {
+		if insists(s, time.Millisecond) || insists(s, time.Second) != want {
+			t.Errorf("one more %v: it ends at once if it is the same, or not after a second", s)
+		}
+	}
 	var out output.Text
 	c := &config{env: env{stderr: &out}}
 	c.node.Publisher = stuck{}

@@ -181,7 +181,7 @@ func asks(s os.Signal, terminal bool) request {
 }
 
 // onSignals makes the first signal that ends a member drain it, and a second one end the process at once.
-func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) {
+func (c *config) onSignals(stop func(), n *node.Node) (done func()) {
 	signals := make(chan os.Signal, 4)
 	if !c.deaf {
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGPIPE)
@@ -190,9 +190,9 @@ func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) 
 		}
 	}
 	terminal := term.IsTerminal(int(os.Stdin.Fd())) || term.IsTerminal(int(os.Stderr.Fd()))
-	over, hurry := make(chan struct{}), make(chan struct{})
+	over := make(chan struct{})
 	go func() {
-		for leaving := false; ; {
+		for told := (time.Time{}); ; {
 			var s os.Signal
 			select {
 			case <-over:
@@ -206,21 +206,31 @@ func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) 
 				c.reload()
 				continue
 			}
-			if leaving && (s == syscall.SIGPIPE || s == syscall.SIGHUP) {
-				continue // they come in numbers, and nobody has typed them
-			}
-			if leaving {
+			if !told.IsZero() {
+				if !insists(s, time.Since(told)) {
+					continue
+				}
+				c.say("%s ends at once: others find it gone, and take its tasks", n.Member())
 				os.Exit(exitFailed)
 			}
-			leaving = true
+			told = time.Now()
 			c.say("leaving: %s", leavingText(owned(n.Value(), n.Member()), c.node.Hold, c.node.DrainTimeout))
 			stop()
 		}
 	}()
-	return hurry, func() {
+	return func() {
 		signal.Stop(signals)
 		close(over)
 	}
+}
+
+// together is how long after the first signal another one may be the same: timeout(1) sends SIGTERM to its child, and
+// then to all of its group.
+const together = 100 * time.Millisecond
+
+// insists tells whether one more signal, so long after the first, ends a member at once: somebody has sent it again.
+func insists(s os.Signal, after time.Duration) bool {
+	return s != syscall.SIGPIPE && s != syscall.SIGHUP && after >= together // these two come in numbers
 }
 
 // leavingText says what becomes of the tasks of a member that leaves.

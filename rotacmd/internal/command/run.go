@@ -158,6 +158,12 @@ func (c *config) complete() error {
 	if c.node.Hold < 0 || c.node.Hold > time.Hour {
 		return misused("--hold 30s", "hold: %s is not between 0 and 1h", c.node.Hold)
 	}
+	if c.node.DrainTimeout < 0 {
+		return misused("--drain-timeout 10s", "drain-timeout: %s is negative", c.node.DrainTimeout)
+	}
+	if c.node.Weight < 1 {
+		return misused("--weight 1, or later rota member drain", "weight: %d is below 1", c.node.Weight)
+	}
 	if c.most < 0 || c.most > 10_000 {
 		return misused("--most-members 100", "most-members: %d is not between 0 and 10000", c.most)
 	}

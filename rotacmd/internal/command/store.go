@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -94,7 +95,11 @@ func checkDirectory(ctx context.Context, e env, dir string) (storecheck.Report, 
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+checkSuffix+"-")
 	if err != nil {
-		return storecheck.Report{}, failed("mkdir -p "+filepath.Dir(dir), "make a directory for the check: %w", err)
+		try := "a directory that this user can write"
+		if errors.Is(err, fs.ErrNotExist) {
+			try = "mkdir -p " + filepath.Dir(dir)
+		}
+		return storecheck.Report{}, failed(try, "make a directory for the check: %w", err)
 	}
 	r, err := checkPlace(ctx, e, "file:"+tmp, "")
 	return r, errors.Join(err, os.RemoveAll(tmp))

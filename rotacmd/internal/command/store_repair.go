@@ -203,6 +203,9 @@ func newStoreCopy(e env) *cobra.Command {
 }
 
 func copyStore(ctx context.Context, e env, from, to string, live bool) (storecopy.Report, error) {
+	if strings.HasPrefix(to, "memory:") {
+		return storecopy.Report{}, misused("file:./copy", "store memory: ends with this process, and the copy with it")
+	}
 	source, err := openStore(ctx, e, from, look)
 	if err != nil {
 		return storecopy.Report{}, err
