@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -230,6 +231,15 @@ func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A source that no member has is told as one, not by the label that its task asks for.
+func TestASourceThatNobodyHas(t *testing.T) {
+	t.Parallel()
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, directory.Job("x"))
+	if r := reasonOf(v, "rota.source.x"); r == nil || r.Rule != "source" || r.Text != "no member has the source x" {
+		t.Errorf("got %+v", r)
 	}
 }
 

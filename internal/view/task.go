@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/source/directory"
 )
 
 // Task is one partition as people see it; most tasks have just one.
@@ -160,8 +161,13 @@ func stateOf(v cluster.Value, p cluster.Partition) string {
 }
 
 func reasonOf(v cluster.Value, id cluster.PartitionID) *Reason {
-	if r := v.Why(id); r != (cluster.Reason{}) {
-		return new(Reason(r))
+	r := v.Why(id)
+	if r == (cluster.Reason{}) {
+		return nil
 	}
-	return nil
+	if label, ok := strings.CutPrefix(r.Rule, "labels: "+directory.LabelKey("")); ok { // nobody sets it by hand
+		r.Rule, r.Text = "source", "no member has the source "+strings.TrimSuffix(label, "=yes")
+		r.Try = "start a member that has it, or end its tasks; how many: rota source list"
+	}
+	return new(Reason(r))
 }
