@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -188,23 +188,40 @@ func numbered(line int, s string) string {
 	return strings.TrimRight(fmt.Sprintf("%6d │ %s", line, s), " ")
 }
 
-// secret is what may be one, in a line of a definition that is at fault: the user of a URL, a password, a token, a key.
-var secret = regexp.MustCompile(`://[^/@"']+@|(?i)(?:password|token|secret|key|authorization)["']?\s*:[^,}]+`)
+// secretive are the ends of fields that may have a secret.
+var secretive = [...]string{"password", "token", "secret", "key", "authorization"}
 
-// hidden is a text of the same length without the secret: the journal has the lines of a fault, and whoever can reach
-// the API reads it. A reference to a secret is none.
-func hidden(s string) string {
-	at := strings.IndexByte(s, ':') + 1
-	value := strings.TrimLeft(s[at:], "/ \t\"'")
-	if strings.Contains(value, "env:") || strings.HasPrefix(value, "file:") {
-		return s
+// hidden is a line of the same length without what may be a secret, the user of a URL or the value of such a field: the
+// journal has the lines of a fault, and whoever can reach the API reads it. A reference to a secret is none.
+func hidden(line string) string {
+	if before, rest, ok := strings.Cut(line, "://"); ok {
+		if user, _, ok := strings.Cut(rest, "@"); ok && !strings.ContainsAny(user, `/"'`) {
+			line = before + "://" + stars(user) + rest[len(user):]
+		}
 	}
-	return strings.TrimSuffix(s, value) + strings.Repeat("*", utf8.RuneCountInString(value))
+	for i := range line {
+		if line[i] != ':' {
+			continue
+		}
+		name := strings.TrimRight(line[:i], `"' `)
+		ends := func(w string) bool { return len(name) >= len(w) && strings.EqualFold(name[len(name)-len(w):], w) }
+		if !slices.ContainsFunc(secretive[:], ends) {
+			continue
+		}
+		value := strings.TrimLeft(line[i+1:], `"' `)
+		if near, _, _ := strings.Cut(value[:min(len(value), maxExtract)], ","); !strings.Contains(near, "env:") &&
+			!strings.HasPrefix(near, "file:") {
+			return strings.TrimSuffix(line, value) + stars(value)
+		}
+	}
+	return line
 }
+
+func stars(s string) string { return strings.Repeat("*", utf8.RuneCountInString(s)) }
 
 // window is the visible part of a line. A tab becomes a space, so that the caret is at the right column.
 func window(line string, from int) string {
-	r := []rune(safetext.Line(secret.ReplaceAllStringFunc(line, hidden), ' '))
+	r := []rune(safetext.Line(hidden(line), ' '))
 	left, right := "", ""
 	if from > 0 {
 		left = "…"

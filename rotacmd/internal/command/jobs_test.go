@@ -155,6 +155,10 @@ func TestDeadLettersOfACompletedFlow(t *testing.T) {
 		[]string{"! dead letters", "luck", "1002 dead letters", "rota job dead-letters list luck "}) {
 		t.Errorf("the status is\n%s", out)
 	}
+	if out, _, _ := p.rota("why", "luck/work", "--store", "file:store"); !containsAll(out,
+		[]string{"  flow    complete\n", "1,002 dead letters: rota job dead-letters list luck --store file:store"}) {
+		t.Errorf("it is explained as\n%s", out)
+	}
 	if out, _, _ := p.rota("job", "dead-letters", "list", "luck", "--store", "file:store"); !containsAll(out,
 		[]string{"and 2 more: rota job dead-letters list luck --all", "rota job dead-letters drop luck"}) {
 		t.Errorf("the list ends\n%s", out[max(0, len(out)-500):])

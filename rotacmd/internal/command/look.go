@@ -131,6 +131,7 @@ func newWhy(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task or a job runs, or why it does not",
 		Args:    exactArg("the task"),
 		Example: "  rota why weather"}
+	queueFlag(cmd.Flags())
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		records, err := o.journal(ctx, journal.Query{Partition: args[0], Limit: 20})
 		if err != nil {
@@ -197,6 +198,10 @@ func (o *observer) printWhy(w *view.Why) error {
 	row("rounds", o.roundsText(w))
 	if w.Flow != nil {
 		row("flow", flowNote(*w.Flow))
+		if w.Flow.Dead > 0 {
+			job, _, _ := strings.Cut(w.Task.Task, "/")
+			row("", many(int(w.Flow.Dead), "dead letter")+": "+o.hint("rota job dead-letters list "+job))
+		}
 	}
 	row("flow", w.FlowError)
 	for i := range w.Tasks {
