@@ -60,6 +60,10 @@ func PlanWithout(v cluster.Value, without []cluster.MemberID) (Plan, error) {
 		if !ok {
 			return Plan{}, fmt.Errorf("plan without %s: there is no such member", id)
 		}
+		if m.State == cluster.MemberHeld { // it has left: what waits for it goes
+			leaves = append(leaves, cluster.ReleaseHold{Member: id, Incarnation: m.Incarnation})
+			continue
+		}
 		leaves = append(leaves, cluster.LeaveCluster{Member: id, Incarnation: m.Incarnation, Reason: "planned"})
 	}
 	before := settled(v)
@@ -111,7 +115,8 @@ func settled(v cluster.Value) cluster.Value {
 // partitions compares who owns what.
 func (p *Plan) partitions(before, after cluster.Value, without []cluster.MemberID) {
 	for was := range before.Partitions() {
-		if was.ID.Reserved() || was.Slot != 0 || was.State != cluster.PartitionGranted {
+		freed := was.State == cluster.PartitionHeld && slices.Contains(without, was.Owner)
+		if was.ID.Reserved() || was.Slot != 0 || was.State != cluster.PartitionGranted && !freed {
 			continue
 		}
 		p.Tasks++

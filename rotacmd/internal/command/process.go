@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/protocol"
@@ -214,7 +216,7 @@ func (c *config) onSignals(stop func(), n *node.Node) (done func()) {
 				os.Exit(exitFailed)
 			}
 			told = time.Now()
-			c.say("leaving: %s", leavingText(owned(n.Value(), n.Member()), c.node.Hold, c.node.DrainTimeout))
+			c.say("leaving: %s", leavingText(n.Value(), n.Member(), c.node.Hold, c.node.DrainTimeout))
 			stop()
 		}
 	}()
@@ -234,12 +236,15 @@ func insists(s os.Signal, after time.Duration) bool {
 }
 
 // leavingText says what becomes of the tasks of a member that leaves.
-func leavingText(tasks int, hold, drain time.Duration) string {
-	if hold > 0 {
-		return fmt.Sprintf("it has %s, and others wait %s for its restart · once more to end at once",
-			many(tasks, "task"), hold)
+func leavingText(v cluster.Value, id cluster.MemberID, hold, drain time.Duration) string {
+	what := fmt.Sprintf("to hand over, at most %s", drain)
+	switch others := func(m cluster.Member) bool { return m.ID != id && m.State == cluster.MemberJoined }; {
+	case !slices.ContainsFunc(slices.Collect(v.Members()), others):
+		what = "and no other member to take any"
+	case hold > 0:
+		what = fmt.Sprintf("to keep for its restart, at most %s", hold)
 	}
-	return fmt.Sprintf("%s to hand over, at most %s · once more to end at once", many(tasks, "task"), drain)
+	return fmt.Sprintf("%s %s · once more to end at once", many(owned(v, id), "task"), what)
 }
 
 // reload opens again what others may have renamed. Task files are watched all the time; settings count from the next

@@ -28,6 +28,11 @@ func TestWords(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.Local)
 	ms := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
 	full := &view.Reason{Rule: "slots", Text: "none is free"}
+	one, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "a", Seq: 1, Commands: []cluster.Command{
+		cluster.PrepareJoin{Member: "a", Heartbeat: "p"}}})
+	two, _ := one.Apply(cluster.Entry{Index: 2, Writer: "b", Seq: 1, Commands: []cluster.Command{
+		cluster.PrepareJoin{Member: "b", Heartbeat: "q"},
+		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1}}})
 	for want, got := range map[string]string{
 		"999": grouped(999), "1,000": grouped(1000), "-100": grouped(-100), "-48,211,000": grouped(-48211000),
 		"-": ago(0, now), "now": ago(ms(999*time.Millisecond), now), "59s": ago(ms(59*time.Second), now),
@@ -60,9 +65,9 @@ func TestWords(t *testing.T) {
 		"x is waiting: slots: none is free": partLine(&view.Task{Task: "x", State: "waiting", Reason: full}),
 		"- 1,000": partitionText(&view.JobTask{Spread: "pool", Partitions: view.TaskCounts{Total: 2}}) + " " +
 			partitionText(&view.JobTask{Spread: "single", Partitions: view.TaskCounts{Total: 1000}}),
-		"it has 1 task, and others wait 5s for its restart · once more to end at once": leavingText(1, 5*time.Second,
-			10*time.Second),
-		"2 tasks to hand over, at most 10s · once more to end at once": leavingText(2, 0, 10*time.Second),
+		"0 tasks to keep for its restart, at most 5s · once more to end at once": leavingText(two, "a", 5*time.Second, 9),
+		"0 tasks to hand over, at most 10s · once more to end at once":           leavingText(two, "a", 0, 10*time.Second),
+		"0 tasks and no other member to take any · once more to end at once":     leavingText(one, "a", 5*time.Second, 9),
 		"left gracefully": leftText(protocol.Status{}),
 		"ended while the store did not answer: others find it silent, and take its tasks when they reach the store": leftText(
 			protocol.Status{StoreError: "full"}),
