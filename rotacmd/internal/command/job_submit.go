@@ -109,7 +109,7 @@ func (e env) load(path string) (name string, data []byte, err error) {
 	}
 	data, err = io.ReadAll(io.LimitReader(from, source.MaxFile+1))
 	if err != nil {
-		return name, nil, fmt.Errorf("read job: %w", err)
+		return name, nil, misused("another file, or - for standard input", "read job: %w", err)
 	}
 	return name, data, nil
 }

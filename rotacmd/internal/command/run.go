@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -227,8 +228,12 @@ func (c *config) openAPI() (net.Listener, api.Access, error) {
 	if errors.Is(err, api.ErrNotLoopback) {
 		return nil, a, misused("--listen 127.0.0.1:7600, or --tls-cert, --tls-key and --api-token", "%w", err)
 	}
+	const other = "another --listen, or no --listen for a free port"
+	if _, bound := errors.AsType[syscall.Errno](err); bound { // the system refuses it
+		return nil, a, failed(other, "%w", err)
+	}
 	if err != nil {
-		return nil, a, failed("another --listen, or no --listen for a free port", "%w", err)
+		return nil, a, misused(other, "%w", err)
 	}
 	return l, a, nil
 }
