@@ -78,6 +78,20 @@ func TestFollowTheJournal(t *testing.T) {
 	})
 }
 
+// TestASignalSentTwice is one, and another one after that stays.
+func TestASignalSentTwice(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal, 4)
+		signals <- syscall.SIGTERM
+		time.AfterFunc(time.Millisecond, func() { signals <- syscall.SIGTERM })
+		time.AfterFunc(time.Second, func() { signals <- syscall.SIGINT })
+		dropEchoes(signals)
+		if s := <-signals; s != syscall.SIGINT {
+			t.Errorf("%v is left", s)
+		}
+	})
+}
+
 func TestWhatASignalAsksFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -90,12 +104,6 @@ func TestWhatASignalAsksFor(t *testing.T) {
 	} {
 		if got := asks(c.s, c.terminal); got != c.want {
 			t.Errorf("%v with terminal %v: got %v, want %v", c.s, c.terminal, got, c.want)
-		}
-	}
-	for s, want := range map[os.Signal]bool{syscall.SIGTERM: true, syscall.SIGINT: true, syscall.SIGPIPE: false,
-		syscall.SIGHUP: false} {
-		if insists(s, time.Millisecond) || insists(s, time.Second) != want {
-			t.Errorf("one more %v: it ends at once if it is the same, or not after a second", s)
 		}
 	}
 	var out output.Text

@@ -194,7 +194,7 @@ func (c *config) onSignals(stop func(), n *node.Node) (done func()) {
 	terminal := term.IsTerminal(int(os.Stdin.Fd())) || term.IsTerminal(int(os.Stderr.Fd()))
 	over := make(chan struct{})
 	go func() {
-		for told := (time.Time{}); ; {
+		for leaving := false; ; {
 			var s os.Signal
 			select {
 			case <-over:
@@ -208,14 +208,15 @@ func (c *config) onSignals(stop func(), n *node.Node) (done func()) {
 				c.reload()
 				continue
 			}
-			if !told.IsZero() {
-				if !insists(s, time.Since(told)) {
-					continue
-				}
+			if leaving && (s == syscall.SIGPIPE || s == syscall.SIGHUP) {
+				continue // they come in numbers, and nobody has typed them
+			}
+			if leaving {
 				c.say("%s ends at once: others find it gone, and take its tasks", n.Member())
 				os.Exit(exitFailed)
 			}
-			told = time.Now()
+			leaving = true
+			dropEchoes(signals)
 			c.say("leaving: %s", leavingText(n.Value(), n.Member(), c.node.Hold, c.node.DrainTimeout))
 			stop()
 		}
@@ -226,13 +227,16 @@ func (c *config) onSignals(stop func(), n *node.Node) (done func()) {
 	}
 }
 
-// together is how long after the first signal another one may be the same: timeout(1) sends SIGTERM to its child, and
-// then to all of its group.
-const together = 100 * time.Millisecond
-
-// insists tells whether one more signal, so long after the first, ends a member at once: somebody has sent it again.
-func insists(s os.Signal, after time.Duration) bool {
-	return s != syscall.SIGPIPE && s != syscall.SIGHUP && after >= together // these two come in numbers
+// dropEchoes drops what comes together with the first signal: timeout(1) sends SIGTERM to its child, and then to all of
+// its group. A second signal counts from when the member has said that it leaves.
+func dropEchoes(signals <-chan os.Signal) {
+	for over := time.After(50 * time.Millisecond); ; {
+		select {
+		case <-signals:
+		case <-over:
+			return
+		}
+	}
 }
 
 // leavingText says what becomes of the tasks of a member that leaves.

@@ -65,9 +65,10 @@ func TestWords(t *testing.T) {
 		"x is waiting: slots: none is free": partLine(&view.Task{Task: "x", State: "waiting", Reason: full}),
 		"- 1,000": partitionText(&view.JobTask{Spread: "pool", Partitions: view.TaskCounts{Total: 2}}) + " " +
 			partitionText(&view.JobTask{Spread: "single", Partitions: view.TaskCounts{Total: 1000}}),
-		"0 tasks to keep for its restart, at most 5s · once more to end at once": leavingText(two, "a", 5*time.Second, 9),
-		"0 tasks to hand over, at most 10s · once more to end at once":           leavingText(two, "a", 0, 10*time.Second),
-		"0 tasks and no other member to take any · once more to end at once":     leavingText(one, "a", 5*time.Second, 9),
+		"0 tasks to keep for its restart, at most 5s · once more to end at once": leavingText(two, "a", 5*time.Second,
+			time.Minute),
+		"0 tasks to hand over, at most 10s · once more to end at once":       leavingText(two, "a", 0, 10*time.Second),
+		"0 tasks and no other member to take any · once more to end at once": leavingText(one, "a", 5*time.Second, 9),
 		"left gracefully": leftText(protocol.Status{}),
 		"ended while the store did not answer: others find it silent, and take its tasks when they reach the store": leftText(
 			protocol.Status{StoreError: "full"}),
