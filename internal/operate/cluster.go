@@ -76,7 +76,8 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.jobs == nil {
-		if at, err := protocol.At(ctx, c.docs); err == nil && at.Protocol == "" && !slices.ContainsFunc(commands, founds) {
+		at, err := protocol.At(ctx, c.docs)
+		if err == nil && at.Protocol == "" && !slices.ContainsFunc(commands, founds) {
 			return slices.Repeat([]cluster.Result{{Reason: "there is no cluster here yet"}}, len(commands)), nil
 		}
 		jobs, err := protocol.ClientAt(ctx, c.proto, c.docs)

@@ -395,7 +395,8 @@ func TestNoClusterYet(t *testing.T) {
 	defer docs.Close()
 	o := New(Outside(replica.Protocol{}, docs, "ann"), docs, nil, nil, "ann")
 	var refused *RefusedError
-	if _, err := o.Pause(t.Context(), "x"); !errors.As(err, &refused) || refused.Reason != "there is no cluster here yet" {
+	const none = "there is no cluster here yet"
+	if _, err := o.Pause(t.Context(), "x"); !errors.As(err, &refused) || refused.Reason != none {
 		t.Error(err)
 	}
 	if at, err := protocol.At(t.Context(), docs); at.Protocol != "" || err != nil {

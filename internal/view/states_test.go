@@ -264,7 +264,8 @@ func TestThePlannedMembers(t *testing.T) {
 	if err != nil || !slices.Equal(got, []string{"a draining 100", "b joined 50"}) {
 		t.Errorf("got %q, %v", got, err)
 	}
-	v = applied(t, settled(v), cluster.LeaveCluster{Member: "b", Incarnation: 2, Hold: true}, cluster.DrainMember{Member: "a"})
+	v = applied(t, settled(v), cluster.LeaveCluster{Member: "b", Incarnation: 2, Hold: true},
+		cluster.DrainMember{Member: "a"})
 	if p, err := PlanWithout(v, []cluster.MemberID{"b"}); err != nil || p.Tasks != 1 || len(p.Moves) != 1 ||
 		len(p.Members) != 1 {
 		t.Errorf("without one that has announced a restart: %+v, %v", p, err)

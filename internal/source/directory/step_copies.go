@@ -73,7 +73,8 @@ func (c *Copies) removable(id cluster.JobID, witnessed bool, ids func() string) 
 // had. They are never removed automatically. The error names a living member whose copy is unknown.
 func (c *Copies) Orphans() ([]cluster.JobID, error) {
 	if len(c.live) == 0 {
-		return nil, fmt.Errorf("no living member declares the source %q: start one that has it, or stop its jobs", c.name)
+		return nil, fmt.Errorf("no living member declares the source %q: start one that has it, or stop its jobs",
+			c.name)
 	}
 	for _, m := range c.live {
 		inv, ok := c.of[m]

@@ -97,7 +97,7 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 // leftText says how a member has ended. Without a store it cannot say that it leaves.
 func leftText(s protocol.Status) string {
 	if s.StoreError != "" {
-		return "ended while the store did not answer: others find it silent, and take its tasks when they reach the store"
+		return "ended while the store did not answer: others take its tasks when they reach it"
 	}
 	return "left gracefully"
 }

@@ -144,8 +144,8 @@ func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 	defer client.Close()
 	var records []journal.Record
 	for i := range problemsShown + 1 {
-		records = append(records, journal.Record{AtMS: time.Now().Add(-time.Second).UnixMilli(), Kind: journal.Malformed,
-			Partition: fmt.Sprint("bad", i)})
+		records = append(records, journal.Record{AtMS: time.Now().Add(-time.Second).UnixMilli(),
+			Kind: journal.Malformed, Partition: fmt.Sprint("bad", i)})
 	}
 	var jobs []cluster.Command
 	for i := range n {

@@ -70,7 +70,7 @@ func TestWords(t *testing.T) {
 		"0 tasks to hand over, at most 10s · once more to end at once":       leavingText(two, "a", 0, 10*time.Second),
 		"0 tasks and no other member to take any · once more to end at once": leavingText(one, "a", 5*time.Second, 9),
 		"left gracefully": leftText(protocol.Status{}),
-		"ended while the store did not answer: others find it silent, and take its tasks when they reach the store": leftText(
+		"ended while the store did not answer: others take its tasks when they reach it": leftText(
 			protocol.Status{StoreError: "full"}),
 		"rota.x false, etl.load true, noop false": fmt.Sprintf("rota.x %t, etl.load %t, noop %t", foreignType("rota.x"),
 			foreignType("etl.load"), foreignType("noop")),
