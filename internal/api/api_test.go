@@ -23,6 +23,7 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/stories"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
@@ -231,7 +232,8 @@ func TestServeTellsWhyItEnded(t *testing.T) {
 // The HTTP API shows what the lookout sees, on each path that shows states, and the sums of rota status.
 func TestTheServerLooks(t *testing.T) {
 	t.Parallel()
-	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: protocol.HeartbeatPrefix + "a"},
+	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: protocol.HeartbeatPrefix + "a",
+		Labels: []cluster.Label{{Key: directory.LabelKey("s"), Value: "yes"}}},
 		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 	docs := memory.New().Open()
 	c := api.Config{

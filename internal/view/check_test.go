@@ -289,6 +289,12 @@ func TestCheckIsQuietInHealthyScenes(t *testing.T) {
 			p.none = string(owner)
 		},
 		"a finished flow without dead letters": func(p *played) { p.flows(false) },
+		"a malformed file that no member has": func(p *played) {
+			p.append(journal.Record{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli()})
+			for m := range p.f.v.Members() {
+				p.write("source/tasks/"+string(m.ID), directory.Inventory{Incarnation: m.Incarnation})
+			}
+		},
 		"a malformed file that was mended": func(p *played) {
 			p.append(journal.Record{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli() - 1})
 			p.append(journal.Record{Kind: journal.Recovered, Partition: "x", AtMS: time.Now().UnixMilli()})

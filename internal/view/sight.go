@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store"
 )
 
@@ -154,11 +155,13 @@ const mostRead = 10_000
 func (w Viewer) Status(ctx context.Context, s Sight) (Status, error) {
 	st := s.Status()
 	st.Store, st.Protocol = w.Store, w.Protocol
+	var copies []*directory.Copies
+	var err error
 	if w.Lookout != nil {
-		differ, err := sourcesThatDiffer(ctx, w.Lookout.docs, s.v)
-		if err != nil {
+		if copies, err = w.copies(ctx, s.v); err != nil {
 			return Status{}, err
 		}
+		differ := sourcesThatDiffer(s.v, copies)
 		st.Differing = len(differ)
 		st.Problems = slices.Insert(st.Problems, 0, differ...)
 	}
@@ -166,6 +169,9 @@ func (w Viewer) Status(ctx context.Context, s Sight) (Status, error) {
 		records, err := w.Journal.Read(ctx, journal.Query{Limit: mostRead})
 		if err != nil {
 			return Status{}, fmt.Errorf("read the journal: %w", err)
+		}
+		if w.Lookout != nil {
+			records = asRead(copies, records)
 		}
 		st.addMalformed(s.v, records)
 		st.Moves = movesOf(since(records, time.Now().Add(-time.Hour)))
@@ -188,14 +194,9 @@ func since(records []journal.Record, t time.Time) []journal.Record {
 // SourcesDiffer is the state of a problem: the copies of a source are not alike.
 const SourcesDiffer = "sources differ"
 
-func sourcesThatDiffer(ctx context.Context, docs store.Docs, v cluster.Value) ([]Problem, error) {
-	var out []Problem
-	for _, name := range directory.Sources(v) {
-		inventories, err := directory.Inventories(ctx, docs, name)
-		if err != nil {
-			return nil, err
-		}
-		differ := directory.CopiesOf(v, name, inventories).Differ()
+func sourcesThatDiffer(v cluster.Value, copies []*directory.Copies) (out []Problem) {
+	for i, name := range directory.Sources(v) {
+		differ := copies[i].Differ()
 		if differ == "" {
 			continue
 		}
@@ -208,5 +209,32 @@ func sourcesThatDiffer(ctx context.Context, docs store.Docs, v cluster.Value) ([
 			Try: "make the directories alike, or end what no directory has: rota source prune " + name,
 		})
 	}
+	return out
+}
+
+// copies are what members have of each of [directory.Sources].
+func (w Viewer) copies(ctx context.Context, v cluster.Value) (out []*directory.Copies, err error) {
+	for _, name := range directory.Sources(v) {
+		inventories, err := directory.Inventories(ctx, w.Lookout.docs, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, directory.CopiesOf(v, name, inventories))
+	}
 	return out, nil
+}
+
+// asRead returns the records as they count: a fault of what no member reads any more is over.
+func asRead(copies []*directory.Copies, records []journal.Record) []journal.Record {
+	out := slices.Clone(records)
+	for i, r := range out {
+		id, place := cluster.JobID(r.Partition), r.Storage
+		reads := func(c *directory.Copies) bool {
+			return c.MayHave(id) || place != nil && !source.Extension(place.Path)
+		}
+		if r.Kind == journal.Malformed && !slices.ContainsFunc(copies, reads) {
+			out[i].Kind = journal.Recovered
+		}
+	}
+	return out
 }

@@ -70,7 +70,18 @@ func (s Sight) Why(id cluster.PartitionID, records []journal.Record) (Why, bool)
 
 // Why explains one partition, one task or one job with what the store has of it.
 func (w Viewer) Why(ctx context.Context, s Sight, id cluster.PartitionID, records []journal.Record) (Why, bool, error) {
-	why, ok := s.Why(id, records)
+	judged := records
+	if w.Lookout != nil && slices.ContainsFunc(records, isMalformed) {
+		copies, err := w.copies(ctx, s.v)
+		if err != nil {
+			return Why{}, false, err
+		}
+		judged = asRead(copies, records)
+	}
+	why, ok := s.Why(id, judged)
+	if len(records) > 0 {
+		why.History = records
+	}
 	jobID, name, _ := id.Split()
 	job, live := s.v.Job(jobID)
 	if ok && live && name != "" && w.Queue != nil {
@@ -92,6 +103,8 @@ func (w Viewer) Why(ctx context.Context, s Sight, id cluster.PartitionID, record
 	}
 	return why, ok, err
 }
+
+func isMalformed(r journal.Record) bool { return r.Kind == journal.Malformed }
 
 // specify adds what the definition says.
 func (w *Why) specify(v cluster.Value, id cluster.PartitionID) {

@@ -48,6 +48,15 @@ func Sources(value cluster.Value) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// MayHave reports whether the copy of a living member has a file of this id, or may have it.
+func (c *Copies) MayHave(id cluster.JobID) bool {
+	return slices.ContainsFunc(c.live, func(m cluster.MemberID) bool {
+		inv, ok := c.of[m]
+		_, has := inv.Names[id]
+		return !ok || inv.Incomplete || !inv.named() || has
+	})
+}
+
 // named reports whether an inventory says all its names.
 func (i Inventory) named() bool { return len(i.Names) == i.Count }
 

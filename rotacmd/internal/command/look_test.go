@@ -16,6 +16,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
@@ -36,7 +37,8 @@ func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written 
 	w.st = st
 	must.Succeed(t, protocol.Claim(t.Context(), st, protocol.Place{Protocol: "replica"}))
 	w.say(cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1})
-	w.say(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"})
+	w.say(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1",
+		Labels: []cluster.Label{{Key: directory.LabelKey("tasks"), Value: "yes"}}})
 	m, _ := w.value.Member("b")
 	w.say(cluster.AcceptJoin{Member: "b", Incarnation: m.Incarnation, By: "a", ByIncarnation: 1})
 	for id, spec := range specs {
