@@ -131,7 +131,7 @@ func parse[T ~uint8](what string, names []string, text []byte, to *T) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is not a %s; one of %v", text, what, names)
+	return fmt.Errorf("%q is not a %s; one of %s", text, what, strings.Join(names, ", "))
 }
 
 // String returns the name.

@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // JobScheduler is how the jobs of a cluster share its slots. The zero value is round-robin.
@@ -130,7 +131,7 @@ func parseScheduler(text []byte) (uint8, error) {
 			return uint8(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a scheduler; one of %v", text, schedulerNames)
+	return 0, fmt.Errorf("%q is not a scheduler; one of %s", text, strings.Join(schedulerNames[:], ", "))
 }
 
 // String returns the name.

@@ -64,8 +64,12 @@ func cronPlan(d *work.Definition) (plan, error) {
 	}
 	inUTC, err := cron.ParseStandard("CRON_TZ=UTC " + line)
 	if err != nil {
+		hint := cronHint
+		if strings.Contains(err.Error(), "(7) above maximum (6)") { // cron(5) takes it
+			hint = "Sunday is 0 or SUN"
+		}
 		return nil, &work.ConfigError{Path: "cron", Err: fmt.Errorf("%.40q is not a cron line: %w", line, err),
-			Hint: cronHint}
+			Hint: hint}
 	}
 	if zone == time.UTC {
 		return inUTC, nil

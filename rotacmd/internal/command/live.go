@@ -54,7 +54,11 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
 	}
 	c.node.Cache = directory.NewCache()
-	w := &welcome{c: c, before: before}
+	at, err := protocol.At(ctx, c.node.Store)
+	if err != nil {
+		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
+	}
+	w := &welcome{c: c, fresh: before.Index() == 0 && at.Protocol == ""}
 	c.node.Events = node.Events{Joined: w.joined, Removed: w.removed, Started: w.started}
 	n, err := node.New(c.node)
 	if err != nil {
@@ -149,11 +153,11 @@ func (c *config) serve(ctx context.Context, l net.Listener, a api.Access, n *nod
 
 // welcome says what happens while a member starts.
 type welcome struct {
-	c      *config
-	before cluster.Value
-	node   *node.Node
-	again  atomic.Bool // it has joined before
-	moved  atomic.Int64
+	c     *config
+	fresh bool // nobody has used the store
+	node  *node.Node
+	again atomic.Bool // it has joined before
+	moved atomic.Int64
 
 	mu    sync.Mutex
 	begun bool
@@ -187,7 +191,7 @@ func (w *welcome) say(format string, args ...any) {
 func (w *welcome) first() string {
 	parts := []string{w.c.own.name() + " " + version, "member " + string(w.c.node.Member),
 		"store " + storeurl.Hide(w.c.store)}
-	if w.before.Index() == 0 {
+	if w.fresh {
 		parts[2] += " (new)"
 	}
 	for _, name := range directory.Names(w.c.node.Sources, w.c.node.Files) {

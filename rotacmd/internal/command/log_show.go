@@ -69,6 +69,9 @@ func newLogDiff(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if from > to {
+			return failed(o.hint(fmt.Sprintf("rota log diff %d %d", to, from)), "index %d comes after %d", from, to)
+		}
 		past, err := o.past()
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -133,6 +134,8 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+
 			"?shared=yes"+
 			"': then those who may write there can remove or replace the files of the cluster", "%w", err)
+	case errors.Is(err, syscall.ENOTDIR):
+		return failed("another path: a part of this one is a file", "%w", err)
 	case !unreachable:
 		return err
 	case suffix != "": // a check of the store is what was just tried

@@ -108,11 +108,15 @@ func (r *Report) take(rec store.Record) {
 
 func (r *Report) describe() {
 	r.Index, r.Digest = r.value.Index(), r.value.Digest().String()
-	for range r.value.Jobs() {
-		r.Jobs++
+	for j := range r.value.Jobs() {
+		if !cluster.PartitionID(j.ID).Reserved() {
+			r.Jobs++
+		}
 	}
-	for range r.value.Partitions() {
-		r.Partitions++
+	for p := range r.value.Partitions() {
+		if !p.ID.Reserved() {
+			r.Partitions++
+		}
 	}
 }
 
