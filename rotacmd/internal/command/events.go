@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -51,6 +52,13 @@ func newEvents(e env) *cobra.Command {
 		}
 		if o.json && !*follow {
 			return o.printJSON(append([]journal.Record{}, records...)) // no null
+		}
+		if len(records) == 0 {
+			of := ""
+			if *task != "" {
+				of = " of " + safetext.Word(*task)
+			}
+			o.say("no records%s since %s", of, clock(q.Since.UnixMilli(), o.now))
 		}
 		t := tail{o: o, query: q, shown: make(map[string]int64)}
 		if err := t.show(records); err != nil || !*follow {
