@@ -201,7 +201,7 @@ func (s *step) listed(ev Listed) {
 		}
 	}
 	if i >= 0 {
-		s.rule.listed[i] = true
+		s.rule.listed[i] = s.rule.asked[i]
 	}
 	switch ev.Prefix {
 	case protocol.HeartbeatPrefix:

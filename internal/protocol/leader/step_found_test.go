@@ -90,6 +90,26 @@ func TestADeputyFollowsALeaderThatIsLate(t *testing.T) {
 	}
 }
 
+// Lists that a leader asked for in a former term are answered when it leads no more: in its next term it lists again.
+func TestAListOfAFormerTermIsNone(t *testing.T) {
+	t.Parallel()
+	s := led(t, "a", "b")
+	b := s.members["b"]
+	s.kill("a")
+	s.until("b adopts", func() bool { return b.rule.at == ruleAdopting })
+	var late []member.Event
+	for range adopted {
+		late = append(late, s.make(b, s.hold(b, func(e member.Effect) bool { _, ok := e.(List); return ok })))
+	}
+	s.set(LeaderKey, holderDoc{Format: docFormat, Member: "z", Heartbeat: "pulse/z/n0-0", Term: 7})
+	s.until("b leads no more", func() bool { return b.rule.at == ruleNone })
+	for _, ev := range late {
+		s.give(b, ev)
+	}
+	s.set(headKey("x"), headDoc{Format: docFormat, Member: "x", Heartbeat: "pulse/x/n0-0", State: "joined"})
+	s.until("what z has left is gone", func() bool { return s.rules() == b && s.get(headKey("x")).Version == "" })
+}
+
 // An outage is no reason to follow a leader: nobody's renewals were taken.
 func TestAfterAnOutageNobodyIsLate(t *testing.T) {
 	t.Parallel()

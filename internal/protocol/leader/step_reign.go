@@ -21,19 +21,19 @@ const (
 
 // rule is what a leader knows. It begins empty with each term.
 type rule struct {
-	at      ruling
-	term    uint64
-	boxes   boxes
-	plans   plans
-	docs    tree[kept]   // what the leader writes, as it is in the store, by key
-	dirty   tree[target] // what may have to be written, in order
-	offers  []offered    // oldest first
-	holds   duty.Holds
-	listed  [len(adopted)]bool // what was read to adopt it
-	patrol  protocol.Instant
-	patrols cluster.MemberID
-	audit   audit
-	later   laterTerm
+	at            ruling
+	term          uint64
+	boxes         boxes
+	plans         plans
+	docs          tree[kept]   // what the leader writes, as it is in the store, by key
+	dirty         tree[target] // what may have to be written, in order
+	offers        []offered    // oldest first
+	holds         duty.Holds
+	asked, listed [len(adopted)]bool // what was asked for in this term, and read, to adopt it
+	patrol        protocol.Instant
+	patrols       cluster.MemberID
+	audit         audit
+	later         laterTerm
 }
 
 // adopted are the prefixes that a new leader reads before it decides anything.
@@ -86,7 +86,7 @@ func (s *step) adopt() {
 	for i, prefix := range adopted {
 		if !s.rule.listed[i] {
 			done = false
-			s.list(prefix)
+			s.rule.asked[i] = s.list(prefix) || s.rule.asked[i]
 		}
 	}
 	if !done {
