@@ -234,7 +234,7 @@ func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 	}
 }
 
-// A source that no member has is told as one, not by the label that its task asks for.
+// A reason names a source that no member has, and not the label that its task asks for.
 func TestASourceThatNobodyHas(t *testing.T) {
 	t.Parallel()
 	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, directory.Job("x"))
