@@ -60,7 +60,7 @@ func (s Sight) Why(id cluster.PartitionID, records []journal.Record) (Why, bool)
 	default:
 		return Why{}, false
 	}
-	w.Malformed, _ = malformedIn(s.v, id, records)
+	w.Malformed, _ = malformedIn(s.v, records)
 	if w.State == OwnerSilent && w.Owner != "" { // of a task as a whole its parts say it
 		w.Reason = s.silence(cluster.MemberID(w.Owner))
 	}
@@ -125,14 +125,14 @@ func (w *Why) specify(v cluster.Value, id cluster.PartitionID) {
 
 // formerTask is what only the journal knows: a definition that was never sound, or what is gone.
 func formerTask(v cluster.Value, id cluster.PartitionID, records []journal.Record) Task {
-	if reason, sinceMS := malformedIn(v, id, records); reason != nil {
+	if reason, sinceMS := malformedIn(v, records); reason != nil {
 		return Task{Task: string(id), State: Malformed, SinceMS: sinceMS, Reason: reason, Own: id.Reserved()}
 	}
 	return Task{Task: string(id), State: Gone}
 }
 
 // malformedIn is what is wrong with the file of a task, and since when; nil if it is sound.
-func malformedIn(v cluster.Value, id cluster.PartitionID, records []journal.Record) (*Reason, int64) {
+func malformedIn(v cluster.Value, records []journal.Record) (*Reason, int64) {
 	for _, r := range slices.Backward(records) {
 		switch r.Kind {
 		case journal.Malformed:
