@@ -234,7 +234,8 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 		"admitted", "claims", "mailbox", "head", "fetch", "roster", "asks", "fold", "fold.Out.Next", "asks.Next",
 		"vote", "heartbeats", "swept",
 		"work.Duties", "changed", "busy", "rest",
-		"rule.at", "rule.term", "rule.boxes.look", "rule.plans", "rule.offers", "rule.holds", "rule.listed",
+		"rule.at", "rule.term", "rule.boxes.look", "rule.plans", "rule.offers", "rule.holds", "rule.asked",
+		"rule.listed",
 		"rule.patrol", "rule.patrols",
 	} {
 		b = n.Any(b, in.At(path).Any(), skip...)
