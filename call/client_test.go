@@ -122,7 +122,7 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 	})
 }
 
-// slow is a store that writes when it is let go on, also for whom waits no longer.
+// slow is a store whose writes wait for a signal, and are done even if their caller has left.
 type slow struct {
 	store.Docs
 	on chan struct{}
@@ -138,7 +138,8 @@ func (s slow) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	}
 }
 
-// TestAMapIsLeftWhileItSubmits: who leaves it goes on at once, and what it was submitting is cancelled later.
+// TestAMapIsLeftWhileItSubmits: a caller whose context ends gets its answer at once. The calls that were being
+// submitted are cancelled later.
 func TestAMapIsLeftWhileItSubmits(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		docs := slow{memory.New().Open(), make(chan struct{})}

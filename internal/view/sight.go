@@ -13,7 +13,6 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store"
 )
 
@@ -228,10 +227,7 @@ func (w Viewer) copies(ctx context.Context, v cluster.Value) (out []*directory.C
 func asRead(copies []*directory.Copies, records []journal.Record) []journal.Record {
 	out := slices.Clone(records)
 	for i, r := range out {
-		id, place := cluster.JobID(r.Partition), r.Storage
-		reads := func(c *directory.Copies) bool {
-			return c.MayHave(id) || place != nil && !source.Extension(place.Path)
-		}
+		reads := func(c *directory.Copies) bool { return ofDirectory(r) || c.MayHave(cluster.JobID(r.Partition)) }
 		if r.Kind == journal.Malformed && !slices.ContainsFunc(copies, reads) {
 			out[i].Kind = journal.Recovered
 		}

@@ -355,9 +355,14 @@ func (s *Status) addMalformed(v cluster.Value, records []journal.Record) {
 // Malformed is the state of a definition that cannot be used.
 const Malformed = "malformed"
 
+// ofDirectory reports whether a record is of the directory of a source, and not of a file.
+func ofDirectory(r journal.Record) bool {
+	return r.Storage != nil && r.Storage.Type == "directory" && !source.Extension(r.Storage.Path)
+}
+
 // mendFile says what to do about a malformed definition, and what runs meanwhile.
 func mendFile(v cluster.Value, r journal.Record) string {
-	if s := r.Storage; s != nil && s.Type == "directory" && !source.Extension(s.Path) {
+	if ofDirectory(r) {
 		return "mend the directory; no task has ended for it"
 	}
 	if _, ok := v.Job(cluster.JobID(r.Partition)); ok {

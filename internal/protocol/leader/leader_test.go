@@ -61,7 +61,7 @@ func TestABusyStore(t *testing.T) {
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	protocoltest.Times(t, Protocol{}, map[string]float64{
-		"memory": 26.5, "as file and PostgreSQL": 26.5, "as etcd, NATS and ZooKeeper": 24, "as Elasticsearch": 301,
+		"memory": 26.5, "as file and PostgreSQL": 26.5, "as etcd, NATS and ZooKeeper": 23.5, "as Elasticsearch": 301,
 	})
 }
 

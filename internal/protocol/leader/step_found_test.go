@@ -51,7 +51,8 @@ func TestAnUrgentLookDoesNotWait(t *testing.T) {
 func TestADeputyFollowsALeaderThatIsLate(t *testing.T) {
 	t.Parallel()
 	for name, hints := range map[string]member.Hints{ // order-free: each on a stage of its own
-		"no hints": {}, "hints": {Docs: true, Log: true}, "it vanishes": {Docs: true, Log: true, Ends: true, Vanish: true},
+		"no hints": {}, "hints": {Docs: true, Log: true},
+		"it vanishes": {Docs: true, Log: true, Ends: true, Vanish: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +62,8 @@ func TestADeputyFollowsALeaderThatIsLate(t *testing.T) {
 			}
 			s.ask("a", single("t"), single("u"), single("v"), single("w"))
 			s.until("each runs one", func() bool {
-				return !slices.ContainsFunc(s.names, func(id cluster.MemberID) bool { return len(s.members[id].last.Grants) != 1 })
+				return !slices.ContainsFunc(s.names,
+					func(id cluster.MemberID) bool { return len(s.members[id].last.Grants) != 1 })
 			})
 			s.pass(4 * ttl)
 			a, b, ran := s.members["a"], s.members["b"], s.members["a"].last.Grants[0]
@@ -80,7 +82,8 @@ func TestADeputyFollowsALeaderThatIsLate(t *testing.T) {
 			(&step{&a.State}).hinted("") // of the log alone: the document's is late
 			a.vote.hint = false
 			s.pass(3 * ttl)
-			if s.rules() != b || len(a.last.Grants) == 0 || a.last.Grants[0].Token != ran.Token || a.last.Grants[0].Partition != ran.Partition {
+			if s.rules() != b || len(a.last.Grants) == 0 || a.last.Grants[0].Token != ran.Token ||
+				a.last.Grants[0].Partition != ran.Partition {
 				t.Errorf("%s rules, and a runs %+v", s.rules().id, a.last.Grants)
 			}
 			if l, _ := s.value().Leader(); l.Term != 2 {
