@@ -96,8 +96,11 @@ func (e Survey) usable(d store.Doc) bool {
 		known = &facts{}
 	}
 	p, ok := known.partition(d)
-	if ok && len(p.said) > 0 {
-		return false
+	if ok {
+		job, task, _ := p.partition.ID.Split()
+		if len(p.said) > 0 || slices.Contains(e.shares[job], task) {
+			return false
+		}
 	}
 	if _, wrote := slices.BinarySearch(e.wrote, d.Key); !wrote {
 		if x, ok := known.doc(d.Key); ok && x.Version == d.Version {
@@ -106,8 +109,6 @@ func (e Survey) usable(d store.Doc) bool {
 	}
 	return !ok || p.partition.Slot == 0
 }
-
-func asListed(store.Doc) bool { return true }
 
 // surveyAll reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and
 // decides nothing: what it leaves out is read by its key, as are jobs, and so is a partition that binds others if it is
@@ -280,10 +281,7 @@ func (c *Caller) unpack(packed []byte) ([]byte, error) {
 
 // eachView calls do with the views that a list shows, and their numbers.
 func (c *Caller) eachView(ctx context.Context, do func(store.Doc, uint64)) {
-	docs, err := c.Store.List(ctx, viewPrefix)
-	if err != nil {
-		return
-	}
+	docs, _ := c.Store.List(ctx, viewPrefix) // what it does not list now goes with a later view
 	for _, d := range docs {
 		if n, err := strconv.ParseUint(strings.TrimPrefix(d.Key, viewPrefix), 10, 64); err == nil {
 			do(d, n)

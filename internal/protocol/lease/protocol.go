@@ -106,7 +106,7 @@ func (Protocol) Fits(protocol.Store) error { return nil }
 
 // Observe implements protocol.Protocol: it assembles all documents.
 func (Protocol) Observe(ctx context.Context, s protocol.Store, _ cluster.Value) (cluster.Value, error) {
-	docs, _, err := surveyAll(ctx, s, []string{keyConfig, keyNodes}, asListed)
+	docs, _, err := surveyAll(ctx, s, []string{keyConfig, keyNodes}, func(store.Doc) bool { return true })
 	if err != nil {
 		return cluster.Value{}, fmt.Errorf("read the documents: %w", err)
 	}

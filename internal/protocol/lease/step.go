@@ -244,10 +244,11 @@ type (
 	// has said is read by its key, and a share counts as it is listed where the last survey has read it so.
 	Survey struct {
 		member.Call
-		Keys  []string
-		known *facts   // what that survey has read; nil for none in this term
-		wrote []string // partitions that were written since, sorted
-		moves []string // partitions whose next state is awaited, sorted: a list may show it late
+		Keys   []string
+		known  *facts                     // what that survey has read; nil for none in this term
+		wrote  []string                   // partitions that were written since, sorted
+		moves  []string                   // partitions whose next state is awaited, sorted: a list may show it late
+		shares map[cluster.JobID][]string // tasks whose shares are laid out: a list may show one that is claimed as gone
 	}
 	// Write puts a document over the version in it, or deletes that version.
 	Write struct {

@@ -169,10 +169,7 @@ func (f *facts) same(other *facts) bool {
 // heartbeats are the first one, and what follows the last.
 func (f *facts) heartbeats() (first, after int) {
 	first, _ = find(f.docs, nodePrefix)
-	after = first
-	for after < len(f.docs) && strings.HasPrefix(f.docs[after].Key, nodePrefix) {
-		after++
-	}
+	after, _ = find(f.docs, nodePrefix+"\xff") // no key has such a byte
 	return first, after
 }
 

@@ -91,6 +91,70 @@ func TestOldListLaysOutNothing(t *testing.T) {
 	}
 }
 
+// TestAnOldListShowsThemGone: shares were given up, laid out anew and claimed, and a new leader's list shows them as
+// they were before. It lays them out once more, but offers none while those run.
+func TestAnOldListShowsThemGone(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	s, inc := ruler(t, p)
+	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPool, Repartition: true})
+	rest := func() {
+		for range 6 {
+			s.passes(t, p, p.all())
+		}
+	}
+	rest()
+	p.join("b/1")
+	s.passes(t, p, p.all())
+	old := p.all()
+	if x, _ := learn(old).of(partitionKey("x#a:1")); x.doc.State != gone {
+		t.Fatalf("the share is %q: the story is another one", x.doc.State)
+	}
+	rest()
+	p.claim("x#a:1", s.Session(), inc)
+	next := &step{State: s.State}
+	next.lead, next.known = lead{}, learn(old)
+	next.lead.take(1)
+	for range 6 {
+		for _, key := range next.passes(t, p, old) {
+			if x, _ := learn(p.all()).of(key); x.partition.Offered {
+				t.Errorf("it offers %s beside shares that run", x.partition.ID)
+			}
+		}
+	}
+}
+
+// TestAClaimByAnOldRead: between two leaders, an offer of the former one lands late. A member that has read it with the
+// former layout may claim it after the new leader has read it: no share of another layout is offered by then. If nobody
+// claims it, all shares of the new layout are offered.
+func TestAClaimByAnOldRead(t *testing.T) {
+	t.Parallel()
+	for _, claims := range []bool{true, false} {
+		p := newPaper(t)
+		a := p.join("a/1")
+		p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPool, Repartition: true})
+		p.land(p.read("one", ""))
+		late := p.read("late", "one")
+		b := p.join("b/1")
+		two := p.read("two", "")
+		p.land(late)
+		claim := p.verdict(cluster.Claim{Partition: "x#a:1", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1")
+		p.land(two)
+		three := p.read("three", "two")
+		if claims && !p.put(claim.put) {
+			t.Fatalf("the claim does not land: %+v", claim)
+		}
+		p.land(three)
+		if !claims {
+			p.pass()
+		}
+		if r := p.do(cluster.Claim{Partition: "x#b:1", Token: firstToken(1), Member: "b", Incarnation: b},
+			"b/1"); r.Accepted == claims {
+			t.Errorf("one of the former layout is claimed: %t, and one of the new layout: %t", claims, r.Accepted)
+		}
+	}
+}
+
 // gaps is the paper without requests for several documents: between two of them something happens.
 type gaps struct {
 	lagging
@@ -128,10 +192,10 @@ func TestASurveyIsNotOneInstant(t *testing.T) {
 			p := newPaper(t)
 			a := p.join("a/1")
 			p.offer("x", cluster.TaskSpec{})
-			store := struct{ store.Docs }{&gaps{lagging: lagging{paper: p}, left: at,
+			gappy := struct{ store.Docs }{&gaps{lagging: lagging{paper: p}, left: at,
 				happens: func() { happens(p, a) }}}
-			docs, _, err := surveyAll(context.Background(), store,
-				[]string{keyConfig, keyNodes, jobKey("x"), partitionKey("x")}, asListed)
+			docs, _, err := surveyAll(context.Background(), gappy,
+				[]string{keyConfig, keyNodes, jobKey("x"), partitionKey("x")}, func(store.Doc) bool { return true })
 			must.Succeed(t, err)
 			now := p.docs[partitionKey("x")].Version
 			for _, w := range newPass(learn(docs), 0, "pass", former{}).writes() {

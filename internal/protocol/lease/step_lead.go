@@ -69,7 +69,8 @@ func (s *step) leadOn() {
 		}
 		keys = append(keys, s.lead.known...)
 		slices.Sort(keys)
-		s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote, moves: s.readByKey()})
+		s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote, moves: s.readByKey(),
+			shares: s.lead.shares})
 	}
 }
 
@@ -149,7 +150,7 @@ func (s *step) surveyed(ev Surveyed) {
 func (s *step) pass(f *facts, late []cluster.MemberID, old []cluster.JobID) {
 	p := newPass(f, s.wallMS, s.writeName(), s.lead.former, old...)
 	p.late = late
-	if s.lead.former = (former{listed: p.making}); len(p.layouts) > 0 {
+	if s.lead.former = (former{listed: p.making, shares: p.layouts}); len(p.layouts) > 0 {
 		s.lead.laid = p.name
 	}
 	s.lead.known = p.keys()

@@ -240,11 +240,7 @@ func (s *step) readOwn() {
 	var keys []string
 	add := func(id cluster.PartitionID) {
 		job, _, _ := id.Split()
-		for _, k := range [...]string{partitionKey(id), jobKey(job)} {
-			if !slices.Contains(keys, k) {
-				keys = append(keys, k)
-			}
-		}
+		keys = append(keys, partitionKey(id), jobKey(job))
 	}
 	for _, e := range s.look.board.Stop {
 		if i, ok := findHeld(s.held, e.Partition); ok && s.held[i].partition.State == cluster.PartitionGranted &&
@@ -262,7 +258,8 @@ func (s *step) readOwn() {
 		s.look.specs = s.look.board.Specs
 		return
 	}
-	s.fetch(&s.look.own, keys...)
+	slices.Sort(keys)
+	s.fetch(&s.look.own, slices.Compact(keys)...)
 }
 
 // claimAgain confirms claims that the value has in this incarnation, and we do not hold: they were stored, and we did

@@ -28,8 +28,9 @@ type pass struct {
 
 // former is what a pass must know of those before it.
 type former struct {
-	laid   string    // the pass before, if it has laid out shares
-	listed []listing // items that were being made before the survey began; the documents of their windows were read by their keys since
+	laid   string                     // the pass before, if it has laid out shares
+	shares map[cluster.JobID][]string // tasks of which it has laid them out
+	listed []listing                  // items that were being made before the survey began; the documents of their windows were read by their keys since
 }
 
 // listing is the document of an item that is being made, in a version that was read, or whose write was acknowledged.
@@ -58,6 +59,8 @@ func newPass(f *facts, atMS int64, name string, was former, old ...cluster.JobID
 		}
 		if !f.current(x) || !x.there() {
 			continue
+		} else if f.superseded(x) {
+			p.laid = "" // who has read its job before may claim it yet
 		}
 		if j, _ := f.job(job); x.doc.Spec < j.job.SpecIndex {
 			todo.Stale = append(todo.Stale, x.partition.ID)
@@ -229,7 +232,9 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 	doc := fact.next(p.after, p.f, writer{write: p.name, atMS: p.atMS})
 	doc.Spec = j.job.SpecIndex
 	if _, was := p.before.Partition(id); q.Count != 0 && !was {
-		if !p.mayOffer(job, task) {
+		if p.f.superseded(fact) {
+			return []leadWrite{{doc: p.f.over(key, fact.next(p.before, p.f, writer{write: p.name}))}}
+		} else if !p.mayOffer(job, task) {
 			return nil
 		}
 		doc.Layout = p.laid
