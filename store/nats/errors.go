@@ -106,7 +106,7 @@ func publishError(e *apiError, replicas int) error {
 func sendError(ctx context.Context, err error, change bool) error {
 	switch {
 	case errors.Is(err, nc.ErrNoResponders):
-		return fmt.Errorf("%w: no server serves this stream at the moment: it has no leader, or JetStream is off",
+		return fmt.Errorf("%w: no server serves this stream at the moment: it has no leader, was removed, or JetStream is off",
 			store.ErrUnavailable)
 	case errors.Is(err, nc.ErrReconnectBufExceeded):
 		return fmt.Errorf("%w: not connected, trying again in the background", store.ErrUnavailable)

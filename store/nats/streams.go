@@ -116,7 +116,8 @@ func isCode(err error, code int) bool {
 }
 
 type streamInfo struct {
-	Config jetstream.StreamConfig `json:"config"`
+	Config  jetstream.StreamConfig `json:"config"`
+	Cluster *struct{}              `json:"cluster"` // nil: the server is alone
 }
 
 func (w *wire) streamConfig(ctx context.Context, name string) (jetstream.StreamConfig, error) {
@@ -126,11 +127,18 @@ func (w *wire) streamConfig(ctx context.Context, name string) (jetstream.StreamC
 }
 
 // makeStream makes a stream. Somebody else may do so at the same time: to make it twice in the same way is no error.
+//
+// A server that is alone and was killed while it made the stream has its description without the checksum. It uses what
+// it finds, never completes it, and leaves the stream out at its next start. So it is told to write both again; an
+// update that changes nothing is all that it takes, and without it the stream is as good as the server made it.
 func (w *wire) makeStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.StreamConfig, error) {
 	var out streamInfo
 	err := w.api(ctx, "STREAM.CREATE", want.Name, want, &out, true)
 	if isCode(err, codeNameExists) {
 		return w.streamConfig(ctx, want.Name) // with other replicas, for instance
+	}
+	if err == nil && out.Cluster == nil {
+		_ = w.api(ctx, "STREAM.UPDATE", want.Name, want, nil, true)
 	}
 	return out.Config, err
 }

@@ -217,6 +217,7 @@ func docsCalls(h *history, keys int) func(context.Context, store.Docs, int, int,
 	for i := range known {
 		known[i] = map[string]store.Version{}
 	}
+	unknown := make([]int, len(known)) // writes in a row: in a long outage, more of them make the check no sharper
 	return func(ctx context.Context, docs store.Docs, client, n int, r *rand.Rand) {
 		key := fmt.Sprint("k", r.IntN(keys))
 		in := docsInput{op: "get", key: key, version: known[client][key]}
@@ -226,8 +227,17 @@ func docsCalls(h *history, keys int) func(context.Context, store.Docs, int, int,
 		case 4:
 			in.op = "delete"
 		}
-		if out := h.docsDo(ctx, client, docs, docs, in); in.op == "get" || out.err == nil {
+		if unknown[client] == 2 {
+			in = docsInput{op: "get", key: key}
+		}
+		out := h.docsDo(ctx, client, docs, docs, in)
+		if in.op == "get" || out.err == nil {
 			known[client][key] = out.version
+		}
+		if errors.Is(out.err, store.ErrUnknown) {
+			unknown[client]++
+		} else if out.err == nil || errors.Is(out.err, store.ErrNotFound) {
+			unknown[client] = 0
 		}
 	}
 }

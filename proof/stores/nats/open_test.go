@@ -181,9 +181,9 @@ var (
 		"$JS.API.STREAM.PURGE.{KV_rota,ROTA_rota_log}", "$KV.rota.>", "rota.rota.log",
 	}, observerMay...)
 	flowsMay = append([]string{
-		"$JS.API.STREAM.{CREATE,INFO,DELETE,PURGE,MSG.GET}.*", "$JS.API.DIRECT.GET.*", "rota.rota.*",
+		"$JS.API.STREAM.{CREATE,UPDATE,INFO,DELETE,PURGE,MSG.GET}.*", "$JS.API.DIRECT.GET.*", "rota.rota.*",
 	}, memberMay...)
-	firstMay = append([]string{"$JS.API.STREAM.CREATE.{KV_rota,ROTA_rota_log}"}, memberMay...)
+	firstMay = append([]string{"$JS.API.STREAM.{CREATE,UPDATE}.{KV_rota,ROTA_rota_log}"}, memberMay...)
 )
 
 // spelled writes out the choices in braces.

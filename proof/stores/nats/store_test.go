@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,4 +231,39 @@ func TestServerKilled(t *testing.T) {
 			must.Succeed(t, p.Await(rig.Deadline(t)))
 		}
 	})
+}
+
+// TestKilledWhileItMakesAStream: a server that is killed while it makes a stream may leave the description of it
+// without the checksum. The store that is opened then is there after the server's next start.
+func TestKilledWhileItMakesAStream(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := must.Get(server.Spawn(rig.LongDeadline(t), server.Options{Dir: dir}))(t)
+	t.Cleanup(p.Stop)
+	again := func() {
+		must.Succeed(t, p.Restart(0))
+		must.Succeed(t, p.Await(rig.Deadline(t)))
+	}
+	o := nats.Options{Bucket: "b", URLs: p.URLs()}
+	must.Succeed(t, openWith(t, o).Close())
+	p.Kill(0)
+	sums := must.Get(filepath.Glob(filepath.Join(dir, "*", "jetstream", "*", "streams", "*", "meta.sum")))(t)
+	if len(sums) != 2 {
+		t.Fatalf("the server keeps checksums in %q, want one of the documents and one of the log", sums)
+	}
+	for _, f := range sums {
+		must.Succeed(t, os.Remove(f))
+	}
+	again()
+	s := openWith(t, o)
+	v := mustPut(t, s, "a", "x", "")
+	at := appendN(t, s, 1)[0]
+	p.Kill(0)
+	again()
+	o.ReadOnly = true
+	r := openWith(t, o)
+	wantValue(t, r, "a", "x", v)
+	if page, err := r.Read(rig.Deadline(t), 0, 10); err != nil || len(page.Records) != 1 || page.Records[0].Index != at {
+		t.Errorf("the log has %+v, %v; want the record %d", page.Records, err, at)
+	}
 }
