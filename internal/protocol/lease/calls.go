@@ -84,9 +84,9 @@ func (c *Caller) write(ctx context.Context, e Write) member.Event {
 	return c.OrClosed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
 }
 
-// usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share
-// that was read by its key, and neither has the list shown another since nor did we write one. One that moves is read
-// by its key.
+// usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share,
+// or was one perhaps, that was read by its key, and neither has the list shown another since nor did we write one. Those
+// that move are read by their keys, and so are all shares of a task that the pass before has laid out.
 func (e Survey) usable(d store.Doc) bool {
 	if _, moves := slices.BinarySearch(e.moves, d.Key); moves {
 		return false
@@ -107,7 +107,7 @@ func (e Survey) usable(d store.Doc) bool {
 			return true
 		}
 	}
-	return !ok || p.partition.Slot == 0
+	return !ok || p.partition.Slot == 0 && p.doc.State != gone
 }
 
 // surveyAll reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and

@@ -91,35 +91,46 @@ func TestOldListLaysOutNothing(t *testing.T) {
 	}
 }
 
-// TestAnOldListShowsThemGone: shares were given up, laid out anew and claimed, and a new leader's list shows them as
-// they were before. It lays them out once more, but offers none while those run.
+// TestAnOldListShowsThemGone: shares were given up, laid out anew and claimed, before a new leader's first survey or
+// after it, and the list shows them as they were. It offers no share beside those that run; those that ran before its
+// survey it does not even lay out.
 func TestAnOldListShowsThemGone(t *testing.T) {
 	t.Parallel()
-	p := newPaper(t)
-	s, inc := ruler(t, p)
-	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPool, Repartition: true})
-	rest := func() {
+	for _, late := range []bool{false, true} {
+		p := newPaper(t)
+		s, inc := ruler(t, p)
+		p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPool, Repartition: true})
 		for range 6 {
 			s.passes(t, p, p.all())
 		}
-	}
-	rest()
-	p.join("b/1")
-	s.passes(t, p, p.all())
-	old := p.all()
-	if x, _ := learn(old).of(partitionKey("x#a:1")); x.doc.State != gone {
-		t.Fatalf("the share is %q: the story is another one", x.doc.State)
-	}
-	rest()
-	p.claim("x#a:1", s.Session(), inc)
-	next := &step{State: s.State}
-	next.lead, next.known = lead{}, learn(old)
-	next.lead.take(1)
-	for range 6 {
-		for _, key := range next.passes(t, p, old) {
-			if x, _ := learn(p.all()).of(key); x.partition.Offered {
-				t.Errorf("it offers %s beside shares that run", x.partition.ID)
+		p.join("b/1")
+		s.passes(t, p, p.all())
+		old := p.all()
+		if x, _ := learn(old).of(partitionKey("x#a:1")); x.doc.State != gone {
+			t.Fatalf("the share is %q: the story is another one", x.doc.State)
+		}
+		p.land(p.read("one", ""))
+		offers := p.read("offers", "one")
+		next := &step{State: s.State}
+		next.lead, next.known = lead{}, learn(old)
+		next.lead.take(1)
+		if late {
+			next.surveys(t, p, old)
+		}
+		p.land(offers)
+		p.claim("x#a:1", s.Session(), inc)
+		for _, w := range next.lead.writes {
+			p.put(w.doc)
+		}
+		for range 6 {
+			for _, key := range next.passes(t, p, old) {
+				if x, _ := learn(p.all()).of(key); x.partition.Offered {
+					t.Errorf("late %t: it offers %s beside shares that run", late, x.partition.ID)
+				}
 			}
+		}
+		if j, _ := learn(p.all()).job("x"); (j.doc.Layouts[""] == "one") == late {
+			t.Errorf("late %t: the layout is that of %q", late, j.doc.Layouts[""])
 		}
 	}
 }
