@@ -14,9 +14,9 @@ type decoder struct {
 	types   work.Types
 	foreign func(name string) bool // types that are not in the table and are taken as they are; nil for none
 	root    *node
-	node    bool   // of a job: a task that has a name and is one of several
-	label   string // begins each message, to say which task is meant
-	faults  []*MalformedError
+	node    bool            // of a job: a task that has a name and is one of several
+	label   string          // begins each message, to say which task is meant
+	found   *MalformedError // nil for none
 
 	from     []work.Ingress // what a task of a job takes segments from
 	parts    int
@@ -25,19 +25,18 @@ type decoder struct {
 	segments *work.Segments // of its type
 }
 
-func (d *decoder) fail(at place, message, hint string) {
-	d.faults = append(d.faults, d.fault(at, d.label+message, hint))
+func (d *decoder) fail(at place, message, hint string) { d.note(d.faultAt(at, d.label+message, hint)) }
+
+// note keeps the first fault in the file; of those at one place the one that was found first.
+func (d *decoder) note(e *MalformedError) {
+	if e != nil && d.counts(place{e.Line, e.Column}) {
+		d.found = e
+	}
 }
 
-// first is the first fault in the file; of those at one place the one that was found first.
-func (d *decoder) first() *MalformedError {
-	best := d.faults[0]
-	for _, e := range d.faults[1:] {
-		if (place{e.Line, e.Column}).before(place{best.Line, best.Column}) {
-			best = e
-		}
-	}
-	return best
+// counts reports whether a fault at this place would be the first one.
+func (d *decoder) counts(at place) bool {
+	return d.found == nil || at.before(place{d.found.Line, d.found.Column})
 }
 
 // field is a field that a mapping may have, and what to do with its value. What set returns is why the value does not
@@ -72,6 +71,9 @@ func (d *decoder) field(p pair, prefix string, known []field) {
 }
 
 func (d *decoder) unknown(p pair, prefix string, known []string) {
+	if !d.counts(p.place) { // there may be 100,000
+		return
+	}
 	hint := didYouMean(p.key, known)
 	switch other := otherWords(p.key); {
 	case prefix != "":

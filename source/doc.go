@@ -17,8 +17,8 @@
 // # What is not guaranteed
 //
 // A config is checked with the task types of the member that reads the file; another member may know more or fewer. The
-// lines shown with a fault are copied from the file: they may include a password that was written there instead of a
-// reference.
+// lines shown with a fault are copied from the file, without what the name of its field says to be a secret: they may
+// include one that was written below another name, instead of a reference.
 //
 // # Failures
 //

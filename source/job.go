@@ -32,8 +32,8 @@ func ParseJob(name string, data []byte, types work.Types,
 	}
 	j := &jobDecoder{decoder: d}
 	spec := j.job()
-	if len(j.faults) > 0 {
-		return id, cluster.JobSpec{}, j.first()
+	if j.found != nil {
+		return id, cluster.JobSpec{}, j.shown(j.found)
 	}
 	return cmp.Or(cluster.JobID(j.id), id), spec, nil
 }
@@ -71,7 +71,7 @@ func (d *jobDecoder) job() cluster.JobSpec {
 	})
 	d.checkName()
 	d.edges(&s)
-	if waits := len(s.Edges); len(d.faults) == 0 {
+	if waits := len(s.Edges); d.found == nil {
 		if d.flowEdges(&s); len(s.Edges) > waits {
 			d.mixed()
 			d.cycle(&s)
@@ -81,7 +81,7 @@ func (d *jobDecoder) job() cluster.JobSpec {
 	s.Batch = len(s.Edges) > 0 && !stream
 	d.percentages(&s)
 	d.forSlots(&s)
-	if len(d.faults) > 0 {
+	if d.found != nil {
 		return s
 	}
 	id := cmp.Or(cluster.JobID(d.id), ID(d.path))
@@ -132,7 +132,7 @@ func (d *jobDecoder) tasksTo(s *cluster.JobSpec) setter {
 		for i, item := range v.items {
 			t := d.read(i, item)
 			d.tasks = append(d.tasks, t)
-			d.faults = append(d.faults, t.faults...)
+			d.note(t.found)
 			s.Tasks = append(s.Tasks, t.spec)
 		}
 		d.namedTwice()

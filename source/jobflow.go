@@ -69,9 +69,9 @@ func (d *jobDecoder) flowEdges(s *cluster.JobSpec) {
 			ends = append(ends, edgeEnd{in.Task, in.place})
 		}
 		d.join(s, t, ends, names, edgeWords{"from: ", "it takes from itself", "hand on segments"})
-		d.faults = appendNew(d.faults, t.faults)
+		d.note(t.found)
 	}
-	if len(d.faults) == 0 {
+	if d.found == nil {
 		d.fitSegments()
 	}
 }
@@ -93,7 +93,7 @@ func (d *jobDecoder) fitSegments() {
 					from.segments.Out, t.spec.Type, t.segments.In), "")
 			}
 		}
-		d.faults = appendNew(d.faults, t.faults)
+		d.note(t.found)
 	}
 }
 
@@ -158,7 +158,7 @@ func (d *jobDecoder) mixed() {
 			t.fail(t.after[0].place,
 				"after: a task of this job takes segments with from, which needs all of them to run at once",
 				"split the job in two, or use from alone")
-			d.faults = appendNew(d.faults, t.faults)
+			d.note(t.found)
 		}
 	}
 }
@@ -168,9 +168,9 @@ func (d *jobDecoder) edges(s *cluster.JobSpec) {
 	names := d.names()
 	for _, t := range d.tasks {
 		d.join(s, t, t.after, names, edgeWords{"after: ", "the task depends on itself", "are served in order"})
-		d.faults = appendNew(d.faults, t.faults)
+		d.note(t.found)
 	}
-	if len(d.faults) == 0 {
+	if d.found == nil {
 		d.cycle(s)
 	}
 }
@@ -200,16 +200,6 @@ func (d *jobDecoder) join(s *cluster.JobSpec, t *taskDecoder, ends []edgeEnd, na
 	}
 }
 
-// appendNew adds the faults that are not among all yet.
-func appendNew(all, some []*MalformedError) []*MalformedError {
-	for _, e := range some {
-		if !slices.Contains(all, e) {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
 // task finds a task by its name; the first of it.
 func (d *jobDecoder) task(name string) *taskDecoder {
 	i := slices.IndexFunc(d.tasks, func(t *taskDecoder) bool { return t.spec.Name == name })
@@ -233,7 +223,7 @@ func (d *jobDecoder) cycle(s *cluster.JobSpec) {
 					"drop one of these")
 			}
 		}
-		d.faults = appendNew(d.faults, t.faults)
+		d.note(t.found)
 	}
 }
 
@@ -255,9 +245,9 @@ func (d *jobDecoder) percentages(s *cluster.JobSpec) {
 			t.fail(p.value.place, fmt.Sprintf("percent: with the tasks before it comes to %d, at most 100 are allowed",
 				sum), "")
 		}
-		d.faults = appendNew(d.faults, t.faults)
+		d.note(t.found)
 	}
-	if byPercent && sum == 0 && len(d.faults) == 0 {
+	if byPercent && sum == 0 && d.found == nil {
 		d.fail(d.valueAt("scheduler", ""), "scheduler: percentage, but no task has a percent",
 			"add percent to the tasks, or choose round-robin or greedy")
 	}

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/safetext"
@@ -37,8 +35,8 @@ func (d *decoder) jobOfOne(id cluster.JobID) (cluster.JobSpec, error) {
 
 // jobOf makes a job of a task that was read, if nothing is wrong with it.
 func (d *decoder) jobOf(id cluster.JobID, task cluster.TaskSpec) (cluster.JobSpec, error) {
-	if len(d.faults) > 0 {
-		return cluster.JobSpec{}, d.first()
+	if d.found != nil {
+		return cluster.JobSpec{}, d.shown(d.found)
 	}
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}
 	if err := cluster.CheckCommand(cluster.SubmitJob{Job: id, Spec: spec}); err != nil {
@@ -169,10 +167,14 @@ func oneLine(s string) string {
 const maxExtract = 120
 
 // extract shows the line before, the line, and a caret below the place. Of a long line the part around the place is
-// shown.
+// shown, and no secret.
 func extract(lines []string, line, column int) []string {
 	from := max(0, column-maxExtract+20)
 	var out []string
+	var v veil
+	for i := range line {
+		lines[i] = v.hide(lines[i])
+	}
 	if line > 1 {
 		out = append(out, numbered(line-1, window(lines[line-2], 0)))
 	}
@@ -188,40 +190,9 @@ func numbered(line int, s string) string {
 	return strings.TrimRight(fmt.Sprintf("%6d │ %s", line, s), " ")
 }
 
-// secretive are the ends of fields that may have a secret.
-var secretive = [...]string{"password", "token", "secret", "key", "authorization"}
-
-// hidden is a line of the same length without what may be a secret, the user of a URL or the value of such a field: the
-// journal has the lines of a fault, and whoever can reach the API reads it. A reference to a secret is none.
-func hidden(line string) string {
-	if before, rest, ok := strings.Cut(line, "://"); ok {
-		if user, _, ok := strings.Cut(rest, "@"); ok && !strings.ContainsAny(user, `/"'`) {
-			line = before + "://" + stars(user) + rest[len(user):]
-		}
-	}
-	for i := range line {
-		if line[i] != ':' {
-			continue
-		}
-		name := strings.TrimRight(line[:i], `"' `)
-		ends := func(w string) bool { return len(name) >= len(w) && strings.EqualFold(name[len(name)-len(w):], w) }
-		if !slices.ContainsFunc(secretive[:], ends) {
-			continue
-		}
-		value := strings.TrimLeft(line[i+1:], `"' `)
-		if near, _, _ := strings.Cut(value[:min(len(value), maxExtract)], ","); !strings.Contains(near, "env:") &&
-			!strings.HasPrefix(near, "file:") {
-			return strings.TrimSuffix(line, value) + stars(value)
-		}
-	}
-	return line
-}
-
-func stars(s string) string { return strings.Repeat("*", utf8.RuneCountInString(s)) }
-
 // window is the visible part of a line. A tab becomes a space, so that the caret is at the right column.
 func window(line string, from int) string {
-	r := []rune(safetext.Line(hidden(line), ' '))
+	r := []rune(safetext.Line(line, ' '))
 	left, right := "", ""
 	if from > 0 {
 		left = "…"

@@ -25,6 +25,10 @@ func TestBoundsOfAFile(t *testing.T) {
 		keys[i] = fmt.Sprintf("%q", fmt.Sprint("object-", i))
 	}
 	many := `{"type":"noop","spread":"partitioned","partitions":[` + strings.Join(keys, ",") + `]}`
+	var faults strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&faults, `,"x%d":1`, i)
+	}
 	for name, c := range map[string]struct{ path, in, want string }{
 		"too many bytes": {"a.yaml", "type: noop\n#" + strings.Repeat("x", source.MaxFile),
 			"a.yaml: 1048588 bytes; a definition has at most 1048576"},
@@ -57,6 +61,7 @@ func TestBoundsOfAFile(t *testing.T) {
 		"as many as may be": {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 400) + `}}`, ""},
 		"bidi in a tag":     {"a.yaml", "type: noop\ntags: {a: \"x\u202ey\"}", "control or invisible character"},
 		"bidi in a fault":   {"a.yaml", "type: noop\n\u202eevry: 1s", "a.yaml:2:1: "},
+		"many faults":       {"a.json", `{"type":"noop"` + faults.String() + `}`, `a.json:1:16: unknown field "x0"`},
 		"a long word":       {"a.yaml", strings.Repeat("x", 1000) + ": 1", "…"},
 	} {
 		_, _, err := source.Parse(c.path, []byte(c.in), types())

@@ -53,7 +53,7 @@ func (d *decoder) body(t *cluster.TaskSpec, known []field) {
 	d.retry(def.Retry)
 	d.schedule(&def, kind, ok)
 	d.config(&def, config)
-	if ok && len(d.faults) == 0 {
+	if ok && d.found == nil {
 		d.check(def, kind)
 	}
 	encoded, err := json.Marshal(def)

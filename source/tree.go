@@ -139,11 +139,21 @@ type file struct {
 // fault makes the error about a place. A place that the file does not have, as parsers may report, becomes the nearest
 // that it has.
 func (f *file) fault(at place, message, hint string) *MalformedError {
-	e := &MalformedError{Path: f.path, Message: oneLine(message), Hint: oneLine(hint)}
-	if at.line > 0 {
+	return f.shown(f.faultAt(at, message, hint))
+}
+
+// faultAt is a fault without its lines: a file may have many, and only one is shown.
+func (f *file) faultAt(at place, message, hint string) *MalformedError {
+	return &MalformedError{Path: f.path, Line: at.line, Column: at.column, Message: oneLine(message),
+		Hint: oneLine(hint)}
+}
+
+// shown adds the lines of a fault.
+func (f *file) shown(e *MalformedError) *MalformedError {
+	if e.Line > 0 {
 		lines := f.lines()
-		e.Line = min(at.line, len(lines))
-		e.Column = max(1, min(at.column, utf8.RuneCountInString(lines[e.Line-1])+1))
+		e.Line = min(e.Line, len(lines))
+		e.Column = max(1, min(e.Column, utf8.RuneCountInString(lines[e.Line-1])+1))
 		e.Lines = extract(lines, e.Line, e.Column)
 	}
 	return e

@@ -486,3 +486,16 @@ func TestEvict(t *testing.T) {
 		t.Errorf("it is there no more: %v", err)
 	}
 }
+
+// What the store has called its call is not called so again.
+func TestARefusalIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	st := memory.New().Open()
+	defer st.Close()
+	large := spec("check")
+	large.Tasks[0].Definition = make([]byte, memory.MaxRecord)
+	_, err := must.Get(replica.Protocol{}.Client(st))(t).Propose(t.Context(), cluster.SubmitJob{Job: "x", Spec: large})
+	if !errors.Is(err, store.ErrTooLarge) || strings.Count(err.Error(), "append") != 1 {
+		t.Errorf("got %v", err)
+	}
+}

@@ -372,8 +372,8 @@ func mendFile(v cluster.Value, r journal.Record) string {
 }
 
 // Wrong says in a few words each what a person must look at; nothing where all is well. What fails by itself for a
-// moment is counted too: who asks again and again decides how long is too long. Jobs that have failed are over, so they
-// are not counted.
+// moment is counted too: who asks again and again decides how long is too long. Jobs that have failed are over, and
+// what is paused or held is so because somebody wants it: they are not counted.
 func (s *Status) Wrong() []string {
 	out := []string{}
 	say := func(n int, text string) {

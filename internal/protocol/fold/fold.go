@@ -212,7 +212,7 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 		BaseIndex: c.value.Index(), BaseChain: c.value.Chain(), Commands: append(first, commands...),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("append: %w", err)
+		return nil, fmt.Errorf("propose: %w", err)
 	}
 	results, err := c.append(ctx, data)
 	if err != nil {
@@ -226,7 +226,7 @@ func (c *Client) append(ctx context.Context, data []byte) ([]cluster.Result, err
 	for acks := 0; ; {
 		index, err := c.Log.Append(ctx, data)
 		if err != nil && !errors.Is(err, store.ErrUnknown) {
-			return nil, fmt.Errorf("append: %w", err)
+			return nil, fmt.Errorf("propose: %w", err)
 		}
 		if err == nil {
 			acks++
@@ -243,11 +243,11 @@ func (c *Client) append(ctx context.Context, data []byte) ([]cluster.Result, err
 			return results, err
 		}
 		if acks > 1 && uint64(c.value.Index()) >= index { // it was read, and passed over
-			return nil, fmt.Errorf("append: %s", outbox.Unread)
+			return nil, fmt.Errorf("propose: %s", outbox.Unread)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("append: outcome unknown: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("propose: outcome unknown: %w", context.Cause(ctx))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

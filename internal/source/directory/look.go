@@ -113,6 +113,10 @@ func (l *look) listed(root folder, name, full string, d fs.DirEntry) {
 // link looks where a link leads. Directories are not followed: a link to one above it would have no end.
 func (l *look) link(root folder, name, full string) {
 	info, err := root.Stat(name)
+	if source.Extension(name) && (err != nil || info.IsDir()) {
+		l.claim(full)
+		l.block(name)
+	}
 	switch {
 	case err == nil && info.IsDir():
 		l.fault(full, "a link to a directory is not followed", "name the directory beside this one, or copy it")
@@ -121,10 +125,6 @@ func (l *look) link(root folder, name, full string) {
 	case err == nil:
 		l.scan.Ignored++
 	default:
-		if source.Extension(name) {
-			l.claim(full)
-			l.block(name)
-		}
 		l.fault(full, "a link that leads out of the directory, or nowhere", "copy what it should lead to")
 	}
 }
@@ -184,7 +184,7 @@ func (l *look) content(name, full string, data []byte, info fs.FileInfo, err err
 		l.scan.Faults = append(l.scan.Faults, source.TooLarge(full, tooBig.size))
 	case errors.Is(err, errIrregular):
 		l.block(name)
-		l.fault(full, err.Error(), "")
+		l.fault(full, err.Error(), "put a file in its place, or remove it")
 	case err != nil:
 		l.block(name)
 		l.incomplete(full, err)

@@ -139,7 +139,7 @@ func TestScan(t *testing.T) {
 				"! D/round.yaml: a link that leads out of the directory, or nowhere (copy what it should lead to)\n" +
 				"! D/self: a link to a directory is not followed (name the directory beside this one, or copy it)\n" +
 				"! D/up.yaml: a link that leads out of the directory, or nowhere (copy what it should lead to)\n" +
-				"blocked [gone out round up]\nignored 1",
+				"blocked [dir gone out round up]\nignored 1",
 		},
 		"mounted configuration": { // as orchestrators swap it: all names lead through one hidden link
 			map[string]string{"a.yaml": "→..data/a.yaml", "..data": "→..2026_11_21", "..2026_11_21/a.yaml": good},

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -57,6 +58,12 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	at, err := protocol.At(ctx, c.node.Store)
 	if err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
+	}
+	if has, asked := at.Protocol, c.node.Protocol.Name(); has != "" && has != asked {
+		return otherProtocol(&protocol.OtherProtocolError{Has: has, Asked: asked})
+	}
+	if has, asked := at.Queue, cmp.Or(c.node.Broker.Place, protocol.OwnQueue); has != "" && has != asked {
+		return otherProtocol(&protocol.OtherQueueError{Has: has, Asked: asked})
 	}
 	w := &welcome{c: c, fresh: before.Index() == 0 && at.Protocol == ""}
 	c.node.Events = node.Events{Joined: w.joined, Removed: w.removed, Started: w.started}

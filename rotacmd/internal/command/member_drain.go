@@ -54,7 +54,7 @@ func newEvict(e env) *cobra.Command {
 	}
 	return proposer(e, cmd, asking[cluster.MemberID]{
 		list: "member list", do: (*operate.Operator).Evict,
-		done: "%s is evicted: others take its tasks · see who is left: rota member list --store %s",
+		done: "%s is evicted: the members that are left take its tasks · see them: rota member list --store %s",
 	})
 }
 

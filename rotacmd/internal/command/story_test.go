@@ -102,10 +102,10 @@ func (s *story) play(act string) {
 	case "history":
 		s.at = "file:store"
 		history(t)
-	case "claim": // claim STORE PROTOCOL: the store is one of it
+	case "claim": // claim STORE PROTOCOL QUEUE: the store is one of it
 		st := must.Get(file.Open(t.Context(), name, file.Options{}))(t)
-		if text != "" {
-			must.Succeed(t, protocol.Claim(t.Context(), st, protocol.Place{Protocol: text}))
+		if named, queue, _ := strings.Cut(text, " "); named != "" {
+			must.Succeed(t, protocol.Claim(t.Context(), st, protocol.Place{Protocol: named, Queue: queue}))
 		}
 		must.Succeed(t, st.Close())
 	default:
