@@ -118,7 +118,7 @@ func (w *world) unserved() string {
 	up := w.processes(func(p *process) bool { return !p.paused })
 	for _, p := range up {
 		if !p.joined() {
-			return fmt.Sprintf("%s is %s", p.name, p.state.Phase())
+			return fmt.Sprintf("%s is %s", p.name, p.phase())
 		}
 	}
 	if len(up) == 0 {

@@ -187,7 +187,7 @@ func (p *process) step() {
 	p.w.stepped(p, ev, fx)
 	for i, e := range fx {
 		if p.dieAt >= 0 && p.dieAt <= i {
-			p.w.count(machine.CrashBetween, p.state.Phase())
+			p.w.count(machine.CrashBetween, p.phase())
 			p.die()
 			return
 		}
@@ -197,11 +197,11 @@ func (p *process) step() {
 		}
 	}
 	if p.dieAt >= 0 && len(fx) > 0 {
-		p.w.count(machine.CrashBetween, p.state.Phase())
+		p.w.count(machine.CrashBetween, p.phase())
 		p.die()
 		return
 	}
-	if now := p.state.Phase(); now != p.proven {
+	if now := p.phase(); now != p.proven {
 		p.proven = now
 		p.w.entered(p, now)
 		p.w.notice()
@@ -247,8 +247,11 @@ func (p *process) now() protocol.Instant {
 // people is what its clock for people shows.
 func (p *process) people() time.Time { return time.Unix(1_700_000_000, p.w.now).Add(p.wall).UTC() }
 
+// phase is how far it has come.
+func (p *process) phase() string { return p.w.machine.Phase(p.state) }
+
 // joined tells whether the process takes part.
-func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.state.Phase()) }
+func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.phase()) }
 
 // end is the end in order: what the shell does after its loop.
 func (p *process) end() {

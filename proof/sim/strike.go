@@ -25,9 +25,9 @@ func (w *world) strike(f Fault) {
 	}
 	found := w.processes(func(p *process) bool {
 		if f.Phase == anyPhase {
-			return info.Suits != nil || slices.Contains(info.Phases, p.state.Phase())
+			return info.Suits != nil || slices.Contains(info.Phases, p.phase())
 		}
-		return p.state.Phase() == f.Phase
+		return p.phase() == f.Phase
 	})
 	if len(found) == 0 {
 		w.waiting = append(w.waiting, f)
@@ -49,7 +49,7 @@ func (w *world) entered(p *process, phase string) {
 
 // notice counts that two members at once take themselves for the leader.
 func (w *world) notice() {
-	leads := func(p *process) bool { return w.machine.Leads != "" && p.state.Phase() == w.machine.Leads }
+	leads := func(p *process) bool { return w.machine.Leads != "" && p.phase() == w.machine.Leads }
 	if i := slices.IndexFunc(w.procs, leads); i >= 0 && slices.ContainsFunc(w.procs[i+1:], leads) {
 		w.count(machine.TwoLeaders, machine.Cluster)
 	}
@@ -57,7 +57,7 @@ func (w *world) notice() {
 
 // hit lets a fault happen to one member.
 func (w *world) hit(p *process, f Fault, r chance) {
-	phase := p.state.Phase()
+	phase := p.phase()
 	w.note("fault: %s of %s, which is %s", f.Kind, p.label(), phase)
 	ttl := int64(w.plan.ttl)
 	switch f.Kind {
@@ -117,7 +117,7 @@ func (p *process) arm(f Fault, r chance) {
 
 // takes uses up the first armed fault that suits, and tells its kind, "" for none.
 func (p *process) takes(suits func(machine.Kind) bool) machine.Kind {
-	phase := p.state.Phase()
+	phase := p.phase()
 	i := slices.IndexFunc(p.armed,
 		func(a armed) bool { return (a.phase == anyPhase || a.phase == phase) && suits(a.kind) })
 	if i < 0 {

@@ -140,7 +140,7 @@ func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
 	w.events++
 	w.text = append(strconv.AppendInt(append(w.text[:0], '\n'), w.now, 10), ' ')
 	w.text = append(strconv.AppendInt(w.text, int64(p.id), 10), ' ')
-	w.text = append(append(w.text, p.state.Phase()...), " Value"...)
+	w.text = append(append(w.text, p.phase()...), " Value"...)
 	w.text = append(machine.AppendText(machine.AppendValue(w.text, p.state.Value()), ev), " → "...)
 	for _, e := range fx {
 		w.text = append(machine.AppendText(w.text, e), ", "...)
@@ -210,7 +210,7 @@ func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
 	}
 	v := p.state.Value()
 	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.events,
-		time.Duration(w.now).Round(time.Microsecond), p.label(), p.state.Phase(),
+		time.Duration(w.now).Round(time.Microsecond), p.label(), p.phase(),
 		v.Index(), v.Digest(), w.describe(ev), strings.Join(out, ", "))
 }
 

@@ -34,7 +34,7 @@ func (s *State) step(i int, ev machine.Event) {
 // say takes a step into the digest of the move: all that its event and its effects say.
 func (s *State) say(i int, ev machine.Event, fx []machine.Effect) {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 512), s.heard)
-	b = append(append(append(b, byte(i)), s.members[i].state.Phase()...), ' ')
+	b = append(append(append(b, byte(i)), s.rules.Machine.Phase(s.members[i].state)...), ' ')
 	b = machine.AppendText(b, ev)
 	for _, e := range fx {
 		b = machine.AppendText(append(b, ", "...), e)

@@ -266,7 +266,7 @@ func (s *State) checkWork() {
 			if m.token(p.ID) == 0 {
 				continue
 			}
-			if !slices.Contains(s.rules.Machine.Joined, m.state.Phase()) {
+			if !slices.Contains(s.rules.Machine.Joined, s.rules.Machine.Phase(m.state)) {
 				s.broken = fmt.Sprintf("only joined members work: %s runs %s", name(i), p.ID)
 			}
 			if owner != nil && (s.bounds.Handover == cluster.HandoverAtMostOne || owner.token(p.ID) == m.token(p.ID)) {

@@ -24,11 +24,12 @@ func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "leader", Joined: []string{"joined", "claimed", "adopting", "ruling"}, Faults: machine.Table("leader"),
 		Start: func(s machine.Start) machine.State {
-			return &State{leader.NewState(s.Params, leader.Role{Offer: 2 * s.TTL, StandBys: 2})}
+			m := leader.NewState(s.Params, leader.Role{Offer: 2 * s.TTL, StandBys: 2})
+			return &m
 		},
-		Step: machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return leader.Step(&s.State, ev) }),
+		Step: machine.Steps(leader.Step), Phase: phase,
 		Call: call, Caller: caller, Fold: machine.FoldLog, Stray: stray, Leads: "ruling",
-		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
+		Watches: func(s machine.State) ([]string, bool) { return s.(*leader.State).Watching() },
 		// T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an offer
 		// and its answer.
 		Looks: machine.Bound{Polls: 20, Trips: 40}, Silence: machine.Bound{TTL: 1050},
@@ -39,12 +40,10 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's, whose phase says also how far it is as a leader.
-type State struct{ leader.State }
-
-// Phase is the phase of the rule of a member that is joined and leads, else that of the member.
-func (s *State) Phase() string {
-	if rule := machine.Into(&s.State).At("rule.at").Number(); s.Is == member.PhaseMember && rule > 0 {
+// phase is the phase of the rule of a member that is joined and leads, else that of the member.
+func phase(of machine.State) string {
+	s := of.(*leader.State)
+	if rule := machine.Into(s).At("rule.at").Number(); s.Is == member.PhaseMember && rule > 0 {
 		return [...]string{"", "claimed", "adopting", "ruling"}[rule]
 	}
 	return [...]string{"", "claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone",
@@ -91,7 +90,7 @@ func Rules() *walk.Rules {
 	m.Caller = func(s machine.Start, st machine.Store) machine.Caller { return walker{caller(s, st), s, st} }
 	return &walk.Rules{
 		Machine: m, Way: way, Settled: true, Once: true,
-		Folds:     func(s machine.State) bool { _, log := s.(*State).Watching(); return log },
+		Folds:     func(s machine.State) bool { _, log := s.(*leader.State).Watching(); return log },
 		Heartbeat: heartbeat, Key: key, Effect: effect, Value: value,
 		Event: func(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
 			return n.Any(b, ev, unkeyed()...)
@@ -222,7 +221,7 @@ func (w walker) Call(ctx context.Context, e machine.Effect) machine.Event {
 // equal Params, their values are alike, and nobody's history diverges. Fields that decide nothing, or follow from the
 // rest, are skipped.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
-	s, skip := &of.(*State).State, unkeyed()
+	s, skip := of.(*leader.State), unkeyed()
 	in := machine.Into(s)
 	for _, x := range [...]any{
 		s.Is, s.At, s.Life, s.Stop, s.Inc, s.Own, s.Pace, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.Wake,

@@ -86,7 +86,7 @@ type namer struct {
 // key appends what decides a member's future besides its value: states with equal keys do the same from now on, as long
 // as they have equal Params without a Poll and without a Longest.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
-	s := &of.(*State).State
+	s := of.(*lease.State)
 	in := machine.Into(s)
 	k := &namer{b, n, s}
 	k.any(s.Own.Back != 0 && s.At < s.Own.Back.Add(4*s.Poll))

@@ -17,11 +17,11 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "replica", Joined: []string{"joined"}, Faults: machine.Table("replica"),
-		Start: func(s machine.Start) machine.State { return &State{replica.NewState(s.Params)} },
-		Step:  machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return replica.Step(&s.State, ev) }),
-		Call:  call, Fold: machine.FoldLog, Stray: machine.StrayHeartbeat,
+		Start: func(s machine.Start) machine.State { m := replica.NewState(s.Params); return &m },
+		Step:  machine.Steps(replica.Step), Phase: phase,
+		Call: call, Fold: machine.FoldLog, Stray: machine.StrayHeartbeat,
 		Watches: func(s machine.State) ([]string, bool) { // the successor's heartbeat
-			if key := machine.Get[string](machine.Into(&s.(*State).State), "watching"); key != "" {
+			if key := machine.Get[string](machine.Into(s), "watching"); key != "" {
 				return []string{path.Dir(key) + "/"}, true
 			}
 			return nil, true
@@ -38,11 +38,8 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's.
-type State struct{ replica.State }
-
-// Phase is how far a member has come.
-func (s *State) Phase() string {
+func phase(of machine.State) string {
+	s := of.(*replica.State)
 	if s.Is == member.PhaseMember && s.Joined {
 		return "joined"
 	}
@@ -141,7 +138,7 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 // equal Params and their values are alike, and nobody's history diverges. The value itself, chain hashes, snapshots,
 // requests that wait and what people are told of the store are left out.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
-	s := &of.(*State).State
+	s := of.(*replica.State)
 	in := machine.Into(s)
 	l := &s.Log
 	b = n.All(b,

@@ -20,10 +20,10 @@ func Machine() *machine.Machine {
 		Name: "sync", Joined: []string{"joined", "apart"}, Faults: machine.Table("sync"), Group: true,
 		Start: func(s machine.Start) machine.State {
 			s.Longest = min(s.Longest, 2*s.TTL)
-			return &State{sync.NewState(s.Params)}
+			m := sync.NewState(s.Params)
+			return &m
 		},
-		Step: machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return sync.Step(&s.State, ev) }),
-		Call: call,
+		Step: machine.Steps(sync.Step), Phase: phase, Call: call,
 		Caller: func(s machine.Start, st machine.Store) machine.Caller {
 			return sync.NewCaller(machine.LogCaller(s, st))
 		},
@@ -41,12 +41,10 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's.
-type State struct{ sync.State }
-
-// Phase is how far a member has come: as one that joins or takes part also with its group.
-func (s *State) Phase() string {
-	fact := machine.Into(&s.State).At("group.need").Number() == needBeat
+// phase is how far a member has come: as one that joins or takes part also with its group.
+func phase(of machine.State) string {
+	s := of.(*sync.State)
+	fact := machine.Into(s).At("group.need").Number() == needBeat
 	switch {
 	case s.Is == member.PhaseJoining && !fact:
 		return "joining"
@@ -138,7 +136,7 @@ func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 // equal Params without a Poll and without a Longest, their values are alike, and nobody's history diverges. Of instants
 // it has what was before what.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
-	s := &of.(*State).State
+	s := of.(*sync.State)
 	in := machine.Into(s)
 	l, g := &s.Log, in.At("group")
 	b = n.All(b,
@@ -164,12 +162,12 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 
 // before tells whether an instant was before the present epoch was applied.
 func before(s machine.State, sent protocol.Instant) bool {
-	return sent < machine.Get[protocol.Instant](machine.Into(&s.(*State).State), "epochAt")
+	return sent < machine.Get[protocol.Instant](machine.Into(s), "epochAt")
 }
 
 // beat is the heartbeat that a member may send now; nil if another call comes first.
 func beat(of machine.State) machine.Effect {
-	s := &of.(*State).State
+	s := of.(*sync.State)
 	g := machine.Into(s).At("group")
 	if machine.Get[bool](g, "busy") || s.Is == member.PhaseReading || g.At("need").Number() != needBeat {
 		return nil
