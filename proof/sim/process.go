@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // process is one start of one member: its decisions are replica's and work's own.
@@ -56,7 +57,6 @@ type process struct {
 	ticks      uint64
 	runs       []*run // in the order in which they began
 
-	halted error
 	proven string // phase at the last step, to find triggers
 }
 
@@ -97,7 +97,9 @@ func (w *world) start(name cluster.MemberID) {
 	if w.plan.paced {
 		s.Longest = heartbeat.Slowest * ttl
 	}
-	if w.guard(p, id); p.guard != nil {
+	if w.plan.guardians {
+		p.guard = &guarded{p: p, chance: stream(w.conf.Seed, "guardian", id), numbers: map[store.EndKey]uint64{}}
+		p.guard.begin()
 		s.Guard = p.guard
 	}
 	p.state = w.machine.Start(s)
@@ -230,7 +232,6 @@ func (p *process) do(e machine.Effect) {
 	case member.Left:
 		p.end()
 	case member.Halt:
-		p.halted = e.Err
 		p.w.oracle.halted(p, e.Err)
 		p.end()
 	}
@@ -260,7 +261,7 @@ func (p *process) end() {
 		p.handle.fate = model.NoRequest
 	}
 	p.caller.Close(context.Background())
-	p.guard.left()
+	p.guard.lose() // it is dismissed
 	p.die()
 }
 

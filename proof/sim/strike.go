@@ -338,9 +338,9 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 			func() { c.propose("undrain", cluster.DrainMember{Member: p.name}) })
 		return true
 	case machine.KillJob:
-		return c.propose("kill", cluster.KillJob{Job: job.id})
+		return c.propose("kill", cluster.KillJob{Job: job.Job})
 	case machine.UpdateJob:
-		spec := job.spec
+		spec := job.Spec
 		spec.Tasks = slices.Clone(spec.Tasks)
 		t := &spec.Tasks[0]
 		t.Definition = fmt.Appendf(nil, `{"retry":{"min_ms":%d,"max_ms":2000}}`, r.between(100, 900))
@@ -352,7 +352,7 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 		} else {
 			t.Weight = r.between(0, 300)
 		}
-		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: spec})
+		return c.propose("update", cluster.UpdateJob{Job: job.Job, Spec: spec})
 	case machine.Split:
 		members := slices.Collect(w.oracle.ref.Members())
 		if len(members) == 0 {
