@@ -38,7 +38,6 @@ type process struct {
 	rung   bool // its timer has fired
 	wakes  uint64
 	caller machine.Caller
-	sent   *protocol.Instant // when the call was sent that is being made
 	handle *handle
 	armed  []armed
 	hinted map[string]bool // prefixes of which a hint is on its way; "" for the log
@@ -102,9 +101,9 @@ func (w *world) start(name cluster.MemberID) {
 		p.guard.begin()
 		s.Guard = p.guard
 	}
-	p.state = w.machine.Start(s)
 	p.handle = &handle{d: w.disk, p: p}
 	p.handle.Side = p.handle
+	p.state = w.machine.Start(s)
 	p.caller = w.machine.Caller(s, p.handle)
 	types := make([]supervisor.StepType, len(typeNames))
 	for i, n := range typeNames {
@@ -239,8 +238,8 @@ func (p *process) do(e machine.Effect) {
 
 // now is what its clock shows: while a call is made, what it showed when the call was sent.
 func (p *process) now() protocol.Instant {
-	if p.sent != nil {
-		return *p.sent
+	if a := p.handle.attempt; a != nil {
+		return a.sent
 	}
 	return p.clock.at(p.w.now)
 }
