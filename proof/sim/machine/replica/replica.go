@@ -63,7 +63,8 @@ func call(e machine.Effect) (machine.Call, bool) {
 func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: Machine(), Way: way, Prompt: prompt, Names: names, JoinFirst: true, Key: key, Effect: effect,
-		Event:     walk.Appended,
+		Skip: []string{"Appended.Seq", "Appended.Data", "Observation.Before", "Grant.Spec", "Grant.From",
+			"Grant.Cause"},
 		Heartbeat: func(string) bool { return true },
 		Read:      func(_ machine.State, p store.Page) machine.Event { return member.Read{Page: p} },
 	}
@@ -141,20 +142,15 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := of.(*replica.State)
 	in := machine.Into(s)
 	l := &s.Log
-	b = n.All(b,
+	b = n.Any(b,
 		s.Is, s.At, s.Life, s.Inc, s.Joined, s.Stop, s.Own, s.Pace, s.Behind(), s.Given.ValidUntil, s.Reports,
 		s.Work.Changed, s.Work.Holds,
-		l.Began, l.Busy, l.Hint, l.Snap, l.Saving, l.Next, l.Rest, l.Out.Next,
+		l.Began, l.Busy, l.Hint, l.Snap, l.Saving, l.Next, l.Rest, l.Out.Next, s.Given.Grants,
 	)
-	for _, path := range [...]string{"watching", "sweep", "check", "checkSent", "claim"} {
-		b = n.Any(b, in.At(path).Any(), "Observation.Before")
-	}
-	for _, g := range s.Given.Grants {
-		b = n.All(append(b, 1), g.Partition, g.Token, g.Attempt)
-	}
+	b = n.Fields(b, in, "watching", "sweep", "check", "checkSent", "claim")
 	for _, o := range machine.Get[heartbeat.Observations](in, "heartbeats") {
 		if n.Known(o.Key) {
-			b = n.Any(append(b, 2), o, "Observation.Before")
+			b = n.Any(append(b, 2), o)
 		}
 	}
 	return n.Box(append(b, 0), s.Writer(), &l.Out)

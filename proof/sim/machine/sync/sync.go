@@ -78,7 +78,8 @@ func call(e machine.Effect) (machine.Call, bool) {
 func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect,
-		Event: walk.Appended, Value: value,
+		Value: value, Skip: []string{"Appended.Seq", "Appended.Data", "Announcement.SinceMS", "Grant.Spec",
+			"Grant.From", "Grant.Cause"},
 		Heartbeat: func(string) bool { return false },
 	}
 }
@@ -125,9 +126,9 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 // value appends the parts of the value that decide its next change, other than members and owners.
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	e, _ := v.Epoch()
-	b = n.Any(b, e, "Announcement.SinceMS")
+	b = n.Any(b, e)
 	for p := range v.Partitions() {
-		b = n.All(b, p.Deaths, p.Attempts)
+		b = n.Any(b, p.Deaths, p.Attempts)
 	}
 	return b
 }
@@ -139,23 +140,18 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := of.(*sync.State)
 	in := machine.Into(s)
 	l, g := &s.Log, in.At("group")
-	b = n.All(b,
+	b = n.Any(b,
 		s.Is, s.Stop, s.Inc, s.Work.Changed, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses,
 		before(of, s.Own.Acked), s.Own.Lapsed(s.At, s.Timing),
 		s.At >= machine.Get[protocol.Instant](g, "next"), s.At < s.Given.ValidUntil, s.Behind(), l.Busy, l.Hint, l.Snap,
+		s.Given.Grants,
 	)
-	for _, path := range [...]string{
-		"told", "group.id", "group.generation", "group.leads", "group.need", "group.busy", "group.begun",
-	} {
-		b = n.Any(b, in.At(path).Any())
-	}
+	b = n.Fields(b, in, "told", "group.id", "group.generation", "group.leads", "group.need", "group.busy",
+		"group.begun")
 	if machine.Get[bool](g, "leads") {
 		for _, m := range machine.Get[[]sync.Companion](g, "members") {
-			b = n.All(b, m.ID, m.Join.Member, m.Bad)
+			b = n.Any(b, m.ID, m.Join.Member, m.Bad)
 		}
-	}
-	for _, a := range s.Given.Grants {
-		b = n.All(b, a.Partition, a.Token, a.Attempt)
 	}
 	return n.Box(b, s.Writer(), &l.Out)
 }
