@@ -186,14 +186,12 @@ func (p *process) step() {
 	ev := p.take()
 	fx := p.w.machine.Step(p.state, ev)
 	p.w.stepped(p, ev, fx)
-	for i, e := range fx {
-		if p.dieAt >= 0 && p.dieAt <= i {
-			p.w.count(machine.CrashBetween, p.phase())
-			p.die()
-			return
-		}
-		p.do(e)
-		if !p.up {
+	until := len(fx)
+	if p.dieAt >= 0 {
+		until = min(until, p.dieAt)
+	}
+	for _, e := range fx[:until] {
+		if p.do(e); !p.up {
 			return
 		}
 	}
