@@ -284,9 +284,11 @@ func (o *oracle) paced(r *run) {
 			n++
 		}
 	}
-	if most, ok := maxRuns[r.kind]; ok && n >= most {
-		o.violate("max_runs", "%s starts %s beside %d other runs of its type, of which there may be %d",
-			r.p.name, r.partition, n, most)
+	for _, t := range taskTypes {
+		if t.Name == r.kind && t.MaxRuns > 0 && n >= t.MaxRuns {
+			o.violate("max_runs", "%s starts %s beside %d other runs of its type, of which there may be %d",
+				r.p.name, r.partition, n, t.MaxRuns)
+		}
 	}
 	last := o.part(r.partition).failed
 	if last == nil || last.p != r.p || last.token != r.token || r.attempt == 0 {

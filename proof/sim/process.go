@@ -65,12 +65,10 @@ type armed struct {
 	phase string // the call must be made in this phase; "" for any
 }
 
-// typeNames are the task types that every member has.
-var typeNames = []string{"steady", "finite", "flaky", "window"}
-
-// maxRuns bounds the runs of a type at once on a member.
+// taskTypes are those that every member has.
 // read-only: what every member is configured with.
-var maxRuns = map[string]int{"flaky": 2}
+var taskTypes = []supervisor.StepType{{Name: "steady"}, {Name: "finite"}, {Name: "flaky", MaxRuns: 2},
+	{Name: "window"}}
 
 func (w *world) start(name cluster.MemberID) {
 	w.starts++
@@ -105,12 +103,8 @@ func (w *world) start(name cluster.MemberID) {
 	p.handle.Side = p.handle
 	p.state = w.machine.Start(s)
 	p.caller = w.machine.Caller(s, p.handle)
-	types := make([]supervisor.StepType, len(typeNames))
-	for i, n := range typeNames {
-		types[i] = supervisor.StepType{Name: n, MaxRuns: maxRuns[n]}
-	}
-	p.super = supervisor.NewState(supervisor.StepConfig{Member: name, Types: types, Grace: w.plan.grace,
-		Seed: r.Uint64()})
+	p.super = supervisor.NewState(supervisor.StepConfig{Member: name, Types: slices.Clone(taskTypes),
+		Grace: w.plan.grace, Seed: r.Uint64()})
 	w.procs = append(w.procs, p)
 	w.names[name]++
 	w.note("%s starts, its clock is wrong by %d thousandths", p.label(), p.clock.rate)

@@ -49,7 +49,7 @@ type Machine struct {
 	Truth func() Truth
 	// Group: members are those of a group, which the store has then. There are no pools of slots.
 	Group bool
-	// Encode is an entry as the log has it; nil: as package cluster writes it.
+	// Encode is an entry as the log has it.
 	Encode func(cluster.Entry) []byte
 	// Stray is a document that is left behind and belongs to nobody, "" for none.
 	Stray func(v *cluster.Value, docs []store.Doc) string

@@ -129,11 +129,7 @@ func start(r *Rules, c Config) *State {
 		}
 		return s
 	}
-	e, encode := founding(c), cluster.Entry.Encode
-	if r.Machine.Encode != nil {
-		encode = r.Machine.Encode
-	}
-	s.append(encode(e))
+	s.append(r.Machine.Encode(founding(c)))
 	if r.Settled {
 		for i := range s.members {
 			s.begin(i)

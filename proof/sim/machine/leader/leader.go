@@ -28,7 +28,7 @@ func Machine() *machine.Machine {
 			return &m
 		},
 		Step: machine.Steps(leader.Step), Phase: phase,
-		Call: call, Caller: caller, Fold: machine.FoldLog, Stray: stray, Leads: "ruling",
+		Call: call, Caller: caller, Fold: machine.FoldLog, Encode: cluster.Entry.Encode, Stray: stray, Leads: "ruling",
 		Watches: func(s machine.State) ([]string, bool) { return s.(*leader.State).Watching() },
 		// T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an offer
 		// and its answer.

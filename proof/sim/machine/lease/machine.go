@@ -18,7 +18,7 @@ func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "lease", Joined: []string{"joined", "leader"}, Faults: machine.Table("lease"),
 		Start: func(s machine.Start) machine.State { m := lease.NewState(s.Params); return &m },
-		Step:  machine.Steps(lease.Step), Phase: phase, Call: call, Truth: truth, Stray: stray, Leads: "leader",
+		Step:  machine.Steps(lease.Step), Phase: phase, Call: call, Truth: truth, Encode: cluster.Entry.Encode, Stray: stray, Leads: "leader",
 		Caller: func(s machine.Start, st machine.Store) machine.Caller {
 			c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}
 			c.Fenced = true

@@ -4,6 +4,7 @@ package replica
 import (
 	"path"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/replica"
@@ -19,7 +20,7 @@ func Machine() *machine.Machine {
 		Name: "replica", Joined: []string{"joined"}, Faults: machine.Table("replica"),
 		Start: func(s machine.Start) machine.State { m := replica.NewState(s.Params); return &m },
 		Step:  machine.Steps(replica.Step), Phase: phase,
-		Call: call, Fold: machine.FoldLog, Stray: machine.StrayHeartbeat,
+		Call: call, Fold: machine.FoldLog, Encode: cluster.Entry.Encode, Stray: machine.StrayHeartbeat,
 		Watches: func(s machine.State) ([]string, bool) { // the successor's heartbeat
 			if key := machine.Get[string](machine.Into(s), "watching"); key != "" {
 				return []string{path.Dir(key) + "/"}, true
