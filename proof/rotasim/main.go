@@ -110,7 +110,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &totals{options: o, sum: sim.Result{Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}}
+	t := &totals{options: o, sum: sim.Result{Faults: map[machine.Pair]int{}}}
 	seeds := make(chan uint64)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -228,11 +228,8 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	if r.Seed-t.first < t.seeds {
 		t.digest += (r.Digest ^ r.Seed) * 0x9E3779B97F4A7C15
 	}
-	for k, n := range r.Faults {
-		t.sum.Faults[k] += n
-	}
-	for p, n := range r.Pairs {
-		t.sum.Pairs[p] += n
+	for p, n := range r.Faults {
+		t.sum.Faults[p] += n
 	}
 	if r.Gap.Nearer(t.gap.Gap) {
 		t.gap = r
@@ -254,7 +251,7 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 func (t *totals) unreached() []string {
 	out := []string{}
 	for _, p := range t.machine.Pairs() {
-		if t.sum.Pairs[p] == 0 {
+		if t.sum.Faults[p] == 0 {
 			out = append(out, fmt.Sprintf("%s in %s", p.Kind, p.Phase))
 		}
 	}
@@ -278,16 +275,17 @@ func (t *totals) failure() error {
 }
 
 func (t *totals) print(out io.Writer) {
-	s, faults := &t.sum, 0
-	for _, n := range s.Faults {
+	s, faults, kinds := &t.sum, 0, map[machine.Kind]int{}
+	for p, n := range s.Faults { // order-free: sums
 		faults += n
+		kinds[p.Kind] += n
 	}
 	fmt.Fprintf(out, "%d seeds, %.1f cluster-hours in %s (%.1f per second), %d events, %d entries, %d moves\n",
 		t.ran, s.Duration.Hours(), t.wall.Round(time.Millisecond), s.Duration.Hours()/t.wall.Seconds(), s.Events,
 		s.Entries, s.Moves)
-	fmt.Fprintf(out, "%d faults of %d kinds:\n", faults, len(s.Faults))
-	for _, k := range slices.Sorted(maps.Keys(s.Faults)) {
-		fmt.Fprintf(out, "  %-16s %8d\n", k, s.Faults[k])
+	fmt.Fprintf(out, "%d faults of %d kinds:\n", faults, len(kinds))
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		fmt.Fprintf(out, "  %-16s %8d\n", k, kinds[k])
 	}
 	pairs, unreached := len(t.machine.Pairs()), t.unreached()
 	fmt.Fprintf(out, "%d of %d pairs of fault and phase reached", pairs-len(unreached), pairs)
@@ -308,7 +306,7 @@ func (t *totals) print(out io.Writer) {
 		slices.Sort(t.broken)
 		printJSON(out, map[string]any{
 			"protocol": t.machine.Name, "least_seeds": t.seeds, "seeds": t.ran, "cluster_hours": s.Duration.Hours(),
-			"events": s.Events, "faults": faults, "fault_kinds": len(s.Faults), "unreached": unreached,
+			"events": s.Events, "faults": faults, "fault_kinds": len(kinds), "unreached": unreached,
 			"violations": append([]string{}, t.broken...), "longest_gap_ms": t.gap.Gap.Took.Milliseconds(),
 			"gap_bound_ms": t.gap.Gap.Bound.Milliseconds(), "longest_overlap_ms": s.Overlap.Milliseconds(),
 			"digest": digest,

@@ -69,8 +69,7 @@ func Run(c Config) Result {
 	if c.Scripted {
 		w.plan.script = c.Script
 	}
-	w.result = Result{Seed: c.Seed, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Kind]int{},
-		Pairs: map[machine.Pair]int{}}
+	w.result = Result{Seed: c.Seed, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Pair]int{}}
 	w.disk = &disk{w: w, tombs: map[string]*process{},
 		room: &room{w: w, group: memory.NewGroup(0), waits: map[uint64]func(memory.GroupAnswer){}}}
 	w.oracle, w.client = newOracle(w), newClient(w)
@@ -199,10 +198,7 @@ func (w *world) died(p *process) {
 	})
 }
 
-func (w *world) count(k machine.Kind, phase string) {
-	w.result.Faults[k]++
-	w.result.Pairs[machine.Pair{Kind: k, Phase: phase}]++
-}
+func (w *world) count(k machine.Kind, phase string) { w.result.Faults[machine.Pair{Kind: k, Phase: phase}]++ }
 
 // trace writes one line about a step: its number, when, whose, what came in, what went out, and the value behind it.
 func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
@@ -248,8 +244,7 @@ type Result struct {
 	Events   uint64 // steps of members
 	Entries  uint64 // of the log
 	Moves    int64  // new tokens
-	Faults   map[machine.Kind]int
-	Pairs    map[machine.Pair]int
+	Faults   map[machine.Pair]int
 	Gap      Timed // without an owner after a single failure: the one that came nearest to its bound
 	Recovery Timed // until all was well after the last fault
 	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the
