@@ -39,7 +39,7 @@ type process struct {
 	wakes  uint64
 	caller machine.Caller
 	handle *handle
-	armed  []armed
+	armed  []machine.Pair  // faults that wait for a call, which must be made in their phase
 	hinted map[string]bool // prefixes of which a hint is on its way; "" for the log
 	newest int64           // true time at which the last answer arrived, to count reordering
 	dieAt  int             // effects until a crash between two of them; -1 for none
@@ -57,12 +57,6 @@ type process struct {
 	runs       []*run // in the order in which they began
 
 	proven string // phase at the last step, to find triggers
-}
-
-// armed is a fault that waits for a call of the process.
-type armed struct {
-	kind  machine.Kind
-	phase string // the call must be made in this phase; "" for any
 }
 
 // taskTypes are those that every member has.

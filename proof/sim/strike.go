@@ -110,7 +110,7 @@ func (p *process) arm(f Fault, r chance) {
 		}
 	default:
 		if len(p.armed) < 16 { // so that they do not come in a flood
-			p.armed = append(p.armed, armed{f.Kind, f.Phase})
+			p.armed = append(p.armed, machine.Pair{Kind: f.Kind, Phase: f.Phase})
 		}
 	}
 }
@@ -119,11 +119,11 @@ func (p *process) arm(f Fault, r chance) {
 func (p *process) takes(suits func(machine.Kind) bool) machine.Kind {
 	phase := p.phase()
 	i := slices.IndexFunc(p.armed,
-		func(a armed) bool { return (a.phase == anyPhase || a.phase == phase) && suits(a.kind) })
+		func(a machine.Pair) bool { return (a.Phase == anyPhase || a.Phase == phase) && suits(a.Kind) })
 	if i < 0 {
 		return ""
 	}
-	k := p.armed[i].kind
+	k := p.armed[i].Kind
 	p.armed = slices.Delete(p.armed, i, i+1)
 	p.w.count(k, phase)
 	return k

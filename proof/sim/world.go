@@ -198,7 +198,9 @@ func (w *world) died(p *process) {
 	})
 }
 
-func (w *world) count(k machine.Kind, phase string) { w.result.Faults[machine.Pair{Kind: k, Phase: phase}]++ }
+func (w *world) count(k machine.Kind, phase string) {
+	w.result.Faults[machine.Pair{Kind: k, Phase: phase}]++
+}
 
 // trace writes one line about a step: its number, when, whose, what came in, what went out, and the value behind it.
 func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
