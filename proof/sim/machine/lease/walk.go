@@ -63,14 +63,12 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 		return n.Any(b, "survey", heartbeats)
 	case lease.Write:
 		return document(n.Any(b, "write", e.Delete), e.Doc, n)
-	case member.Renew:
-		return n.Any(b, "renew", e.Key, e.Create)
 	case lease.ReadView:
 		return n.Any(b, "read view")
 	case lease.Show:
 		return value(n.Any(b, "show"), e.Value, n)
 	}
-	return b
+	return n.Any(b, e)
 }
 
 // namer appends to a key, of a state or of a document.
