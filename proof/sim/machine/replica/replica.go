@@ -64,8 +64,8 @@ func call(e machine.Effect) (machine.Call, bool) {
 func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: Machine(), Way: way, Prompt: prompt, Names: names, JoinFirst: true, Key: key, Effect: effect,
-		Skip: []string{"Appended.Seq", "Appended.Data", "Observation.Before", "Grant.Spec", "Grant.From",
-			"Grant.Cause"},
+		Skip: []string{"Appended.Now", "Appended.Seq", "Appended.Data", "Observation.Before", "Grant.Spec",
+			"Grant.From", "Grant.Cause"},
 		Heartbeat: func(string) bool { return true },
 		Read:      func(_ machine.State, p store.Page) machine.Event { return member.Read{Page: p} },
 	}

@@ -78,8 +78,8 @@ func call(e machine.Effect) (machine.Call, bool) {
 func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect,
-		Value: value, Skip: []string{"Appended.Seq", "Appended.Data", "Announcement.SinceMS", "Grant.Spec",
-			"Grant.From", "Grant.Cause"},
+		Value: value, Skip: []string{"Appended.Now", "Appended.Seq", "Appended.Data", "Announcement.SinceMS",
+			"Grant.Spec", "Grant.From", "Grant.Cause"},
 		Heartbeat: func(string) bool { return false },
 	}
 }
