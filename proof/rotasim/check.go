@@ -135,24 +135,19 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 	if o.suite == "push" || o.suite == "guardian" {
 		debug.SetGCPercent(200) // 4 GiB are enough
 	}
+	walks, err := []walk.Config{o.bounds}, o.bounds.Check()
 	if o.suite != "" {
-		walks, err := walksOf(p.Name, o.suite)
-		if err != nil {
-			return err
-		}
-		r, err := o.walkAll(p, walks, out, progress)
-		if err == nil && r.Walks < r.LeastWalks {
-			err = fmt.Errorf("%d of %d walks were complete", r.Walks, r.LeastWalks)
-		}
+		walks, err = walksOf(p.Name, o.suite)
+	} else if err == nil && p.rules.Once && o.bounds.Faults[walk.Restarts] > 0 {
+		err = fmt.Errorf("restarts of %s are not walked: a walk has no clock\ntry: rotasim --protocol %s, which simulates them", o.protocol, o.protocol)
+	}
+	if err != nil {
 		return err
 	}
-	if err := o.bounds.Check(); err != nil {
-		return err
+	r, err := o.walkAll(p, walks, out, progress)
+	if err == nil && o.suite != "" && r.Walks < r.LeastWalks {
+		err = fmt.Errorf("%d of %d walks were complete", r.Walks, r.LeastWalks)
 	}
-	if p.rules.Once && o.bounds.Faults[walk.Restarts] > 0 {
-		return fmt.Errorf("restarts of %s are not walked: a walk has no clock\ntry: rotasim --protocol %s, which simulates them", o.protocol, o.protocol)
-	}
-	_, err = o.walkAll(p, []walk.Config{o.bounds}, out, progress)
 	return err
 }
 

@@ -110,8 +110,7 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &totals{machine: o.machine, first: o.first, least: o.seeds,
-		sum: sim.Result{Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}}
+	t := &totals{options: o, sum: sim.Result{Faults: map[machine.Pair]int{}}}
 	seeds := make(chan uint64)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -137,8 +136,8 @@ func (o options) run(ctx context.Context, out io.Writer) error {
 	o.feed(ctx, seeds, began)
 	wg.Wait()
 	t.wall = time.Since(began)
-	t.print(out, o.json)
-	return t.failure(o.allPairs)
+	t.print(out)
+	return t.failure()
 }
 
 // feed hands out the seeds: those that must be run, and further ones while the budget lasts.
@@ -205,10 +204,8 @@ func printJSON(w io.Writer, v any) {
 
 // totals add up what seeds showed. What they print does not depend on the order in which seeds ended.
 type totals struct {
-	machine  *machine.Machine
-	first    uint64
-	least    uint64 // how many seeds from the first must be run
-	seeds    uint64
+	options
+	ran      uint64 // seeds
 	wall     time.Duration
 	sum      sim.Result // of all; the overlap is the longest
 	gap      sim.Result // whose gap is nearest to its bound
@@ -221,21 +218,18 @@ type totals struct {
 }
 
 func (t *totals) add(r sim.Result, took time.Duration, same bool) {
-	t.seeds++
+	t.ran++
 	t.sum.Duration += r.Duration
 	t.sum.Events += r.Events
 	t.sum.Entries += r.Entries
 	t.sum.Moves += r.Moves
 	t.sum.Refused += r.Refused
 	t.sum.Overlap = max(t.sum.Overlap, r.Overlap)
-	if r.Seed-t.first < t.least {
+	if r.Seed-t.first < t.seeds {
 		t.digest += (r.Digest ^ r.Seed) * 0x9E3779B97F4A7C15
 	}
-	for k, n := range r.Faults {
-		t.sum.Faults[k] += n
-	}
-	for p, n := range r.Pairs {
-		t.sum.Pairs[p] += n
+	for p, n := range r.Faults {
+		t.sum.Faults[p] += n
 	}
 	if r.Gap.Nearer(t.gap.Gap) {
 		t.gap = r
@@ -257,7 +251,7 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 func (t *totals) unreached() []string {
 	out := []string{}
 	for _, p := range t.machine.Pairs() {
-		if t.sum.Pairs[p] == 0 {
+		if t.sum.Faults[p] == 0 {
 			out = append(out, fmt.Sprintf("%s in %s", p.Kind, p.Phase))
 		}
 	}
@@ -266,31 +260,32 @@ func (t *totals) unreached() []string {
 
 // failure is an error when a promise was broken, a seed did not repeat, too few seeds were run, or, if all pairs are
 // asked for, one is missing.
-func (t *totals) failure(allPairs bool) error {
+func (t *totals) failure() error {
 	switch missing := len(t.unreached()); {
 	case len(t.broken) > 0:
 		return errBroken
 	case len(t.differ) > 0:
 		return errors.New("a seed gave another digest the second time")
-	case t.seeds < t.least:
-		return fmt.Errorf("%d of %d seeds were run", t.seeds, t.least)
-	case allPairs && missing > 0:
+	case t.ran < t.seeds:
+		return fmt.Errorf("%d of %d seeds were run", t.ran, t.seeds)
+	case t.allPairs && missing > 0:
 		return fmt.Errorf("%d pairs of fault and phase were never reached", missing)
 	}
 	return nil
 }
 
-func (t *totals) print(out io.Writer, asJSON bool) {
-	s, faults := &t.sum, 0
-	for _, n := range s.Faults {
+func (t *totals) print(out io.Writer) {
+	s, faults, kinds := &t.sum, 0, map[machine.Kind]int{}
+	for p, n := range s.Faults { // order-free: sums
 		faults += n
+		kinds[p.Kind] += n
 	}
 	fmt.Fprintf(out, "%d seeds, %.1f cluster-hours in %s (%.1f per second), %d events, %d entries, %d moves\n",
-		t.seeds, s.Duration.Hours(), t.wall.Round(time.Millisecond), s.Duration.Hours()/t.wall.Seconds(), s.Events,
+		t.ran, s.Duration.Hours(), t.wall.Round(time.Millisecond), s.Duration.Hours()/t.wall.Seconds(), s.Events,
 		s.Entries, s.Moves)
-	fmt.Fprintf(out, "%d faults of %d kinds:\n", faults, len(s.Faults))
-	for _, k := range slices.Sorted(maps.Keys(s.Faults)) {
-		fmt.Fprintf(out, "  %-16s %8d\n", k, s.Faults[k])
+	fmt.Fprintf(out, "%d faults of %d kinds:\n", faults, len(kinds))
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		fmt.Fprintf(out, "  %-16s %8d\n", k, kinds[k])
 	}
 	pairs, unreached := len(t.machine.Pairs()), t.unreached()
 	fmt.Fprintf(out, "%d of %d pairs of fault and phase reached", pairs-len(unreached), pairs)
@@ -307,11 +302,11 @@ func (t *totals) print(out io.Writer, asJSON bool) {
 		fmt.Fprintf(out, "NOT REPEATED: seeds %v gave another digest the second time\n", t.differ)
 	}
 	fmt.Fprintf(out, "%d violations\n", len(t.broken))
-	if asJSON {
+	if t.json {
 		slices.Sort(t.broken)
 		printJSON(out, map[string]any{
-			"protocol": t.machine.Name, "least_seeds": t.least, "seeds": t.seeds, "cluster_hours": s.Duration.Hours(),
-			"events": s.Events, "faults": faults, "fault_kinds": len(s.Faults), "unreached": unreached,
+			"protocol": t.machine.Name, "least_seeds": t.seeds, "seeds": t.ran, "cluster_hours": s.Duration.Hours(),
+			"events": s.Events, "faults": faults, "fault_kinds": len(kinds), "unreached": unreached,
 			"violations": append([]string{}, t.broken...), "longest_gap_ms": t.gap.Gap.Took.Milliseconds(),
 			"gap_bound_ms": t.gap.Gap.Bound.Milliseconds(), "longest_overlap_ms": s.Overlap.Milliseconds(),
 			"digest": digest,

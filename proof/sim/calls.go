@@ -12,43 +12,55 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// call makes a store call: a request, the instant at which the store does it, an answer. Each may be late or lost.
+// attempt is a store call: a request, the instant at which the store does it, an answer. Each may be late or lost.
+// Callers make a call in one go: where it has to wait, it is made again from its beginning with the answers that there
+// are.
+type attempt struct {
+	p        *process
+	effect   machine.Effect
+	fate     model.Fate // of what is yet to be asked
+	silent   bool       // no answer comes before its time is over
+	over     bool
+	sent     protocol.Instant
+	timeout  int64
+	deadline int64 // of true time
+	there    int64 // how long the request takes
+	back     int64 // and the answer
+	turn     model.Turn
+	most     int    // requests that are answered by the end of the turn
+	call     uint64 // the newest request to the group
+}
+
+// call makes a store call.
 func (p *process) call(e machine.Effect, c machine.Call) {
 	w := p.w
 	if c.Keep {
 		w.saved = w.oracle.ref.Applied()
 	}
 	f, kind := p.doom(c)
-	sent := p.clock.at(w.now)
 	timeout := int64(p.caller.Timeout(e))
-	there, back := p.delay(), p.delay()
-	f, there, back = p.strain(kind, c, timeout, f, there, back)
-	deadline := w.now + timeout
-	w.after(there, func() {
+	a := &attempt{p: p, effect: e, fate: f, sent: p.clock.at(w.now), timeout: timeout, deadline: w.now + timeout,
+		there: p.delay(), back: p.delay(), most: math.MaxInt}
+	a.strain(kind, c)
+	w.after(a.there, func() {
 		lost := p.cutOut || w.disk.away
-		if f.Arrives() && (lost || w.now >= deadline) {
-			f = model.NoRequest
+		if a.fate.Arrives() && (lost || w.now >= a.deadline) {
+			a.fate = model.NoRequest
 		}
-		if (f == model.Fine || f == model.Dirty) && (p.cutIn || w.now+back >= deadline) {
-			f = model.NoReply
+		if (a.fate == model.Fine || a.fate == model.Dirty) && (p.cutIn || w.now+a.back >= a.deadline) {
+			a.fate = model.NoReply
 		}
-		if !p.up && (f == model.NoRequest || w.plan.mode == KernelLock) {
+		if !p.up && (a.fate == model.NoRequest || w.plan.mode == KernelLock) {
 			return // what a process on this machine had not yet done it will not do
 		}
+		if kind == machine.TornCall && a.fate == model.Fine {
+			a.tear()
+			return
+		}
+		a.goOn() // a request that is on its way is done, also when its sender dies meanwhile
 		if c.Group {
-			p.callGroup(e, f, sent, back, deadline)
-			return
+			w.after(a.deadline-w.now, a.expire)
 		}
-		if kind == machine.TornCall && f == model.Fine {
-			p.tear(e, sent, back, timeout, deadline)
-			return
-		}
-		ev := p.make(e, f, sent) // a request that is on its way is done, also when its sender dies meanwhile
-		at := w.now + back
-		if f.Silent() {
-			at = max(deadline, w.now)
-		}
-		w.after(at-w.now, func() { p.answer(ev, sent) })
 	})
 }
 
@@ -73,51 +85,60 @@ func (p *process) doom(c machine.Call) (model.Fate, machine.Kind) {
 }
 
 // strain is what a fault makes of a call: its fate, and how long its request and its answer take.
-func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f model.Fate, there,
-	back int64) (model.Fate, int64, int64) {
-	w := p.w
+func (a *attempt) strain(kind machine.Kind, c machine.Call) {
+	p, w := a.p, a.p.w
 	switch kind {
 	case machine.SlowCall:
-		there, back = p.chance.between(0, timeout), p.chance.between(0, timeout)
+		a.there, a.back = p.chance.between(0, a.timeout), p.chance.between(0, a.timeout)
 	case machine.LateLook:
-		back = p.chance.between(timeout*7/10, timeout*9/10)
-		p.unlisted = w.now + there + back
-		w.after(there+back, func() { // were the other counted out wrongly now, it would not hear of that
+		a.back = p.chance.between(a.timeout*7/10, a.timeout*9/10)
+		p.unlisted = w.now + a.there + a.back
+		w.after(a.there+a.back, func() { // were the other counted out wrongly now, it would not hear of that
 			for _, o := range w.processes(func(o *process) bool { return o.name == c.Whom }) {
 				w.cut(o, machine.CutIn, int64(w.plan.ttl))
 			}
 		})
 	case machine.HalfCall:
-		if f = model.Half; p.chance.oneIn(2) {
-			f = model.HalfHeard
+		if a.fate = model.Half; p.chance.oneIn(2) {
+			a.fate = model.HalfHeard
 		} // a call of one request is answered at the last instant
-		w.after(there+1, func() { w.cut(p, machine.Cut, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
+		w.after(a.there+1, func() { w.cut(p, machine.Cut, p.chance.between(int64(w.plan.ttl)/2, 3*int64(w.plan.ttl))) })
 	case machine.CrashAfterWrite:
-		w.after(there+1, p.die)
+		w.after(a.there+1, p.die)
 	case machine.LastAnswer, machine.LateIndex:
-		back = p.chance.between(timeout/2, timeout*9/10)
-		w.after(there+back, func() { w.cut(p, machine.Cut, 3*int64(w.plan.ttl)) })
+		a.back = p.chance.between(a.timeout/2, a.timeout*9/10)
+		w.after(a.there+a.back, func() { w.cut(p, machine.Cut, 3*int64(w.plan.ttl)) })
 	}
-	return f, there, back
 }
 
-// make lets the real caller make the call at this instant.
-func (p *process) make(e machine.Effect, f model.Fate, sent protocol.Instant) machine.Event {
-	p.handle.fate = f
-	p.sent = &sent
-	defer func() { p.sent = nil }()
-	return p.caller.Call(context.Background(), e)
-}
-
-func (p *process) answer(ev machine.Event, sent protocol.Instant) {
-	if ev == nil || !p.up {
+// goOn lets the real caller make the call at this instant.
+func (a *attempt) goOn() {
+	if a.over {
 		return
 	}
-	if int64(sent) < p.newest {
-		p.w.count(machine.Reorder, machine.Cluster)
+	p, w, h := a.p, a.p.w, a.p.handle
+	a.silent = a.silent || a.fate.Silent()
+	a.turn.Begin(a.most)
+	h.fate, h.Turn, h.attempt = a.fate, &a.turn, a
+	ev := p.caller.Call(context.Background(), a.effect)
+	a.fate, h.Turn, h.attempt = h.fate, nil, nil
+	if a.over = !a.turn.Stopped(); !a.over {
+		return
 	}
-	p.newest = max(p.newest, int64(sent))
-	p.post(ev)
+	at := max(w.now, a.deadline)
+	if !a.silent {
+		at = min(w.now+a.back, at)
+	}
+	w.after(at-w.now, func() {
+		if ev == nil || !p.up {
+			return
+		}
+		if int64(a.sent) < p.newest {
+			w.count(machine.Reorder, machine.Cluster)
+		}
+		p.newest = max(p.newest, int64(a.sent))
+		p.post(ev)
+	})
 }
 
 func (p *process) delay() int64 {
@@ -132,88 +153,46 @@ var fates = map[machine.Kind]model.Fate{
 	machine.DirtyRead: model.Dirty,
 }
 
-// Calls that are made in turns. Callers make a call in one go: it is made again from its beginning for each turn.
-
 // tear makes a call that reads in several requests, and between them others go on.
-func (p *process) tear(e machine.Effect, sent protocol.Instant, back, timeout, deadline int64) {
-	w := p.w
-	t := &model.Turn{}
-	var part func()
-	part = func() {
-		f, at := model.Fine, w.now+back
-		most := len(t.Answers) + int(pick(p.chance, []int64{1, 2, 5, 20, 60}))
-		if w.healing {
-			most = math.MaxInt
-		}
-		if p.cutOut || p.cutIn || w.disk.away || at >= deadline {
-			f, at, most = model.NoReply, max(deadline, w.now), math.MaxInt
-		}
-		t.Begin(most)
-		p.handle.Turn = t
-		ev := p.make(e, f, sent)
-		p.handle.Turn = nil
-		if t.Stopped() {
-			w.after(p.chance.between(1, timeout/4), func() { p.reaches(part) })
-			return
-		}
-		w.after(at-w.now, func() { p.answer(ev, sent) })
+func (a *attempt) tear() {
+	p, w := a.p, a.p.w
+	a.most = len(a.turn.Answers) + int(pick(p.chance, []int64{1, 2, 5, 20, 60}))
+	if w.healing {
+		a.most = math.MaxInt
 	}
-	part()
-}
-
-// patient is a call to the group that may have to wait for others: it goes on where it stopped when the answer is
-// there, or its time is over.
-type patient struct {
-	p    *process
-	turn model.Turn
-	call uint64 // the newest request
-	goOn func()
-}
-
-// callGroup makes a call to the group. It is answered at the latest at the deadline.
-func (p *process) callGroup(e machine.Effect, f model.Fate, sent protocol.Instant, back, deadline int64) {
-	w, q, next, over := p.w, &patient{p: p}, f, false
-	q.goOn = func() {
-		if over {
-			return
-		}
-		q.turn.Begin(math.MaxInt)
-		p.handle.Turn, p.handle.patient = &q.turn, q
-		ev := p.make(e, next, sent)
-		p.handle.Turn, p.handle.patient, next = nil, nil, p.handle.fate
-		if q.turn.Stopped() {
-			return
-		}
-		over = true
-		at := max(w.now, deadline) // its way back
-		if !f.Silent() {
-			at = min(w.now+back, at)
-		}
-		w.after(at-w.now, func() { p.answer(ev, sent) })
+	if p.cutOut || p.cutIn || w.disk.away || w.now+a.back >= a.deadline {
+		a.fate, a.most = model.NoReply, math.MaxInt
 	}
-	q.goOn()
-	w.after(deadline-w.now, func() {
-		if !over {
-			delete(w.disk.room.waits, q.call)
-			place := memory.GroupAnswer{Membership: store.Membership{Seat: store.Seat{ID: w.disk.room.group.Waiting(q.call)}}}
-			q.turn.Answers = append(q.turn.Answers, model.Answer{Group: place, Err: store.ErrUnknown})
-			q.goOn()
-		}
-	})
+	if a.goOn(); !a.over {
+		w.after(p.chance.between(1, a.timeout/4), func() { p.reaches(a.tear) })
+	}
 }
 
-// ask makes a request, and goes on with its answer where that has to be waited for.
-func (q *patient) ask(c memory.GroupCall) (a model.Answer, answered bool) {
-	w, waits := q.p.w, false
-	q.call = w.disk.room.ask(c, func(said memory.GroupAnswer) {
-		if q.p.cutIn || w.disk.away {
+// ask makes a request to the group, and goes on with its answer where that has to be waited for.
+func (a *attempt) ask(c memory.GroupCall) (now model.Answer, answered bool) {
+	w, waits := a.p.w, false
+	a.call = w.disk.room.ask(c, func(said memory.GroupAnswer) {
+		if a.p.cutIn || w.disk.away {
 			return // it is lost
 		}
-		if a, answered = (model.Answer{Group: said, Err: said.Err}), true; waits {
-			q.turn.Answers = append(q.turn.Answers, a)
-			w.after(0, q.goOn)
+		if now, answered = (model.Answer{Group: said, Err: said.Err}), true; waits {
+			a.turn.Answers = append(a.turn.Answers, now)
+			w.after(0, a.goOn)
 		}
 	})
 	waits = true
-	return a, answered
+	return now, answered
+}
+
+// expire is the deadline of a call to the group: it has waited for others long enough.
+func (a *attempt) expire() {
+	if a.over {
+		return
+	}
+	room := a.p.w.disk.room
+	delete(room.waits, a.call)
+	place := store.Membership{Seat: store.Seat{ID: room.group.Waiting(a.call)}}
+	a.turn.Answers = append(a.turn.Answers,
+		model.Answer{Group: memory.GroupAnswer{Membership: place}, Err: store.ErrUnknown})
+	a.goOn()
 }

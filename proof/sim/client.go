@@ -15,7 +15,7 @@ import (
 // client is the operator: it wants certain jobs to be there, and asks again until they are.
 type client struct {
 	w           *world
-	wanted      []wantedJob
+	wanted      []cluster.SubmitJob
 	nextID      uint64
 	nextVersion int
 	asked       map[uint64]*question // what is under way
@@ -24,11 +24,6 @@ type client struct {
 	evens       bool                 // it wants a pinned cluster to be even
 	since       int64                // when it last asked for jobs
 	trims       bool                 // the log is trimmed as soon as it has what was asked for: who asked reads a snapshot instead
-}
-
-type wantedJob struct {
-	id   cluster.JobID
-	spec cluster.JobSpec
 }
 
 // The bounds of all back-offs that are asked for.
@@ -56,7 +51,7 @@ func newClient(w *world) *client {
 		c.wantFlow("stream", true, "steady", "steady")
 		c.wantFlow("flow", false, "finite", "finite", "finite")
 		c.wantFlow("shared", false, "steady")
-		c.wanted[len(c.wanted)-1].spec.Tasks[0].Repartition = true
+		c.wanted[len(c.wanted)-1].Spec.Tasks[0].Repartition = true
 	}
 	c.want("window", task("window", cluster.HandoverAtMostOne, keys("l", 1+n/6)))
 	return c
@@ -90,11 +85,11 @@ func (c *client) wantFlow(id cluster.JobID, coverage bool, types ...string) {
 		}
 		spec.Tasks = append(spec.Tasks, t)
 	}
-	c.wanted = append(c.wanted, wantedJob{id, spec})
+	c.wanted = append(c.wanted, cluster.SubmitJob{Job: id, Spec: spec})
 }
 
 func (c *client) want(id cluster.JobID, t cluster.TaskSpec) {
-	c.wanted = append(c.wanted, wantedJob{id, cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}})
+	c.wanted = append(c.wanted, cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}})
 }
 
 // insist proposes what is not there, through any member that is joined, again and again.
@@ -106,10 +101,10 @@ func (c *client) insist() {
 	}
 	var missing []cluster.Command
 	for _, j := range c.wanted {
-		if have, ok := w.oracle.ref.Job(j.id); !ok || have.State != cluster.JobRunning {
+		if have, ok := w.oracle.ref.Job(j.Job); !ok || have.State != cluster.JobRunning {
 			c.nextVersion++
-			j.spec.Version = strconv.Itoa(c.nextVersion) // what has ended is wanted again
-			missing = append(missing, cluster.SubmitJob{Job: j.id, Spec: j.spec})
+			j.Spec.Version = strconv.Itoa(c.nextVersion) // what has ended is wanted again
+			missing = append(missing, j)
 		}
 	}
 	if c.budget != 0 && w.oracle.ref.Settings().MoveBudget != c.budget {

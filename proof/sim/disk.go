@@ -51,12 +51,7 @@ func (d *disk) append(data []byte) uint64 {
 }
 
 // write appends an entry that no member has written.
-func (d *disk) write(e cluster.Entry) uint64 {
-	if encode := d.w.machine.Encode; encode != nil {
-		return d.append(encode(e))
-	}
-	return d.append(e.Encode())
-}
+func (d *disk) write(e cluster.Entry) uint64 { return d.append(d.w.machine.Encode(e)) }
 
 func (d *disk) read(after uint64, limit int) (store.Page, error) {
 	if after < d.trimmed {

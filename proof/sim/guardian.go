@@ -39,13 +39,6 @@ type guardian struct {
 // restartPause is before a lost guardian is started again, as in package guardian.
 const restartPause = time.Second
 
-func (w *world) guard(p *process, id string) {
-	if w.plan.guardians {
-		p.guard = &guarded{p: p, chance: stream(w.conf.Seed, "guardian", id), numbers: map[store.EndKey]uint64{}}
-		p.guard.begin()
-	}
-}
-
 // begin starts a guardian and tells it all that there is to guard.
 func (g *guarded) begin() {
 	if !g.p.up || g.line != nil {
@@ -87,23 +80,11 @@ func (g *guarded) Release(k store.EndKey) {
 // State implements protocol.Guard.
 func (g *guarded) State() string { return "on" }
 
-// lose kills the guardian that is told; another one is started after a while.
+// lose ends the guardian that is told; where its process goes on, another one is started after a while.
 func (g *guarded) lose() {
-	if g.line != nil {
+	if g != nil && g.line != nil {
 		g.drop(g.line)
 	}
-}
-
-// cutOff closes the line, and nobody ends the guardian: for a while there are two.
-func (g *guarded) cutOff() {
-	if g.line == nil {
-		return
-	}
-	c := g.line
-	g.line = nil
-	c.knows = c.knows.LineClosed()
-	c.goOn()
-	g.p.w.after(int64(restartPause), g.begin)
 }
 
 // drop ends a guardian's process. A session that only its copy of the lock file kept is over.
@@ -136,13 +117,6 @@ func (g *guarded) recover() {
 		g.late, g.doubled = 0, false
 		g.lose()
 		g.begin()
-	}
-}
-
-// left dismisses the guardians of a process that stops gracefully.
-func (g *guarded) left() {
-	if g != nil && g.line != nil {
-		g.drop(g.line)
 	}
 }
 
@@ -273,20 +247,24 @@ func (p *process) struck() {
 
 // hitGuardian lets a fault happen to a member's guardian, which is told.
 func (p *process) hitGuardian(k machine.Kind, r chance) {
+	g := p.guard
 	switch k {
 	case machine.GuardianLate:
-		p.guard.late = r.between(int64(p.w.plan.ttl)/4, 3*int64(p.w.plan.ttl))
+		g.late = r.between(int64(p.w.plan.ttl)/4, 3*int64(p.w.plan.ttl))
 		p.die()
 	case machine.GuardianDoubled:
-		p.guard.doubled = true
+		g.doubled = true
 		p.die()
 	case machine.GuardianLost:
-		p.guard.lose()
-		if r.oneIn(2) {
+		if g.lose(); r.oneIn(2) {
 			p.w.after(r.between(0, 2*int64(restartPause)), p.struck)
 		}
-	case machine.GuardianCutOff:
-		p.guard.cutOff()
+	case machine.GuardianCutOff: // and nobody ends it: for a while there are two
+		c := g.line
+		g.line = nil
+		c.knows = c.knows.LineClosed()
+		c.goOn()
+		p.w.after(int64(restartPause), g.begin)
 		p.w.after(r.between(0, int64(time.Minute)), p.struck)
 	}
 }

@@ -20,7 +20,7 @@ type handle struct {
 	d       *disk
 	p       *process
 	fate    model.Fate
-	patient *patient // nil for a call that waits for nothing
+	attempt *attempt // nil while the process ends: it waits for nothing
 }
 
 var _ machine.Store = (*handle)(nil)
@@ -221,7 +221,7 @@ func (r *room) storm(d chance) {
 
 // request makes a request to the group under the call's fate.
 func (h *handle) request(c memory.GroupCall) (model.Answer, bool) {
-	r, f, q := h.d.room, h.fate, h.patient
+	r, f := h.d.room, h.fate
 	h.fate = f.Next()
 	silent := func(memory.GroupAnswer) {}
 	unknown := model.Answer{Err: store.ErrUnknown}
@@ -234,13 +234,13 @@ func (h *handle) request(c memory.GroupCall) (model.Answer, bool) {
 		w := h.d.w
 		w.after(w.chance.between(int64(time.Second), int64(2*time.Minute)), func() { r.ask(c, silent) })
 		return unknown, true
-	case f == model.NoReply || q == nil: // the process ends, and waits for nothing
+	case f == model.NoReply || h.attempt == nil:
 		r.ask(c, silent)
 		return unknown, true
 	case f == model.Twice:
 		r.ask(c, silent)
 	}
-	return q.ask(c)
+	return h.attempt.ask(c)
 }
 
 // endsPlace is what the key of a place in the group begins with.

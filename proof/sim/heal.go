@@ -118,7 +118,7 @@ func (w *world) unserved() string {
 	up := w.processes(func(p *process) bool { return !p.paused })
 	for _, p := range up {
 		if !p.joined() {
-			return fmt.Sprintf("%s is %s", p.name, p.state.Phase())
+			return fmt.Sprintf("%s is %s", p.name, p.phase())
 		}
 	}
 	if len(up) == 0 {
@@ -290,11 +290,11 @@ func (w *world) doom() {
 
 // newer is what a newer Rota writes: an entry of a format that nobody knows yet, in the encoding that the log has.
 func (w *world) newer() []byte {
-	if w.machine.Encode == nil {
+	e := w.machine.Encode(cluster.Entry{Writer: "newer", Seq: 1})
+	if e[0] == entryMagic {
 		return []byte{entryMagic, 99, 1, 'x'}
 	}
-	ours := fmt.Appendf(nil, `"format":%d`, cluster.Format)
-	return bytes.Replace(w.machine.Encode(cluster.Entry{Writer: "newer", Seq: 1}), ours, []byte(`"format":99`), 1)
+	return bytes.Replace(e, fmt.Appendf(nil, `"format":%d`, cluster.Format), []byte(`"format":99`), 1)
 }
 
 // oneHistory is G7 after the worst: nobody reads on behind an entry that he cannot understand, and those who go on

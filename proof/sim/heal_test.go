@@ -130,11 +130,11 @@ func TestHoldsOfOneEpoch(t *testing.T) {
 	at(time.Second, cluster.LeaveCluster{Member: "b", Incarnation: 1, Hold: true})
 	at(holdTime-time.Second, cluster.LeaveCluster{Member: "c", Incarnation: 1, Hold: true})
 	at(holdTime+time.Second, cluster.ReleaseHold{Member: "b", Incarnation: 1})
-	if o.violation != nil {
-		t.Errorf("its time was over: %v", o.violation)
+	if o.w.result.Violation != nil {
+		t.Errorf("its time was over: %v", o.w.result.Violation)
 	}
 	at(holdTime+2*time.Second, cluster.ReleaseHold{Member: "c", Incarnation: 1})
-	if o.violation == nil {
+	if o.w.result.Violation == nil {
 		t.Error("it was released three seconds after it had left")
 	}
 }

@@ -27,11 +27,7 @@ type oracle struct {
 	last  map[cluster.WriterID]repeats
 	held  map[heldLife]int64 // when a hold began, true time
 
-	moves     int64
-	overlap   int64  // longest time for which two owners ran that was excused
-	refused   uint64 // effects, by the resource
-	violation *Violation
-	doomed    bool // the history was rewritten: members must end
+	doomed bool // the history was rewritten: members must end
 	// tells is the entry that shows each of them by its chain that the history was rewritten; 0 where none does. It is
 	// the second one behind all that was lost: where indexes have gaps, the first one may follow an index that was
 	// never read.
@@ -88,8 +84,8 @@ func newOracle(w *world) *oracle {
 }
 
 func (o *oracle) violate(promise, what string, args ...any) {
-	if o.violation == nil {
-		o.violation = &Violation{Seed: o.w.conf.Seed, Event: o.w.events, At: o.w.now, Promise: promise,
+	if r := &o.w.result; r.Violation == nil {
+		r.Violation = &Violation{Seed: r.Seed, Event: r.Events, At: o.w.now, Promise: promise,
 			What: fmt.Sprintf(what, args...)}
 	}
 }
@@ -169,7 +165,7 @@ func (o *oracle) grants() {
 			switch {
 			case t > seen.token:
 				seen.token = t
-				o.moves++
+				o.w.result.Moves++
 			case t != 0 && t < seen.token && t != p.Token:
 				o.violate("G1", "%s was given token %d after token %d", p.ID, t, seen.token)
 			}
@@ -288,9 +284,11 @@ func (o *oracle) paced(r *run) {
 			n++
 		}
 	}
-	if most, ok := maxRuns[r.kind]; ok && n >= most {
-		o.violate("max_runs", "%s starts %s beside %d other runs of its type, of which there may be %d",
-			r.p.name, r.partition, n, most)
+	for _, t := range taskTypes {
+		if t.Name == r.kind && t.MaxRuns > 0 && n >= t.MaxRuns {
+			o.violate("max_runs", "%s starts %s beside %d other runs of its type, of which there may be %d",
+				r.p.name, r.partition, n, t.MaxRuns)
+		}
 	}
 	last := o.part(r.partition).failed
 	if last == nil || last.p != r.p || last.token != r.token || r.attempt == 0 {
@@ -319,7 +317,7 @@ func (o *oracle) ended(r *run) {
 	p.runs = slices.DeleteFunc(p.runs, func(x *run) bool { return x == r })
 	for _, x := range p.runs {
 		if x.p != r.p && x.handover == cluster.HandoverAtMostOne {
-			o.overlap = max(o.overlap, o.w.now-max(x.began, r.began))
+			o.w.result.Overlap = max(o.w.result.Overlap, time.Duration(o.w.now-max(x.began, r.began)))
 		}
 	}
 }
@@ -329,7 +327,7 @@ func (o *oracle) ended(r *run) {
 func (o *oracle) acted(r *run) {
 	p := o.part(r.partition)
 	if r.token < p.act {
-		o.refused++
+		o.w.result.Refused++
 		if r.handover == cluster.HandoverAtMostOne && !o.doomed {
 			o.violate("G3", "%s acted on %s under token %d, under a valid lease, after an act under token %d",
 				r.p.name, r.partition, r.token, p.act)

@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // process is one start of one member: its decisions are replica's and work's own.
@@ -37,9 +38,8 @@ type process struct {
 	rung   bool // its timer has fired
 	wakes  uint64
 	caller machine.Caller
-	sent   *protocol.Instant // when the call was sent that is being made
 	handle *handle
-	armed  []armed
+	armed  []machine.Pair  // faults that wait for a call, which must be made in their phase
 	hinted map[string]bool // prefixes of which a hint is on its way; "" for the log
 	newest int64           // true time at which the last answer arrived, to count reordering
 	dieAt  int             // effects until a crash between two of them; -1 for none
@@ -56,22 +56,13 @@ type process struct {
 	ticks      uint64
 	runs       []*run // in the order in which they began
 
-	halted error
 	proven string // phase at the last step, to find triggers
 }
 
-// armed is a fault that waits for a call of the process.
-type armed struct {
-	kind  machine.Kind
-	phase string // the call must be made in this phase; "" for any
-}
-
-// typeNames are the task types that every member has.
-var typeNames = []string{"steady", "finite", "flaky", "window"}
-
-// maxRuns bounds the runs of a type at once on a member.
+// taskTypes are those that every member has.
 // read-only: what every member is configured with.
-var maxRuns = map[string]int{"flaky": 2}
+var taskTypes = []supervisor.StepType{{Name: "steady"}, {Name: "finite"}, {Name: "flaky", MaxRuns: 2},
+	{Name: "window"}}
 
 func (w *world) start(name cluster.MemberID) {
 	w.starts++
@@ -97,19 +88,17 @@ func (w *world) start(name cluster.MemberID) {
 	if w.plan.paced {
 		s.Longest = heartbeat.Slowest * ttl
 	}
-	if w.guard(p, id); p.guard != nil {
+	if w.plan.guardians {
+		p.guard = &guarded{p: p, chance: stream(w.conf.Seed, "guardian", id), numbers: map[store.EndKey]uint64{}}
+		p.guard.begin()
 		s.Guard = p.guard
 	}
-	p.state = w.machine.Start(s)
 	p.handle = &handle{d: w.disk, p: p}
 	p.handle.Side = p.handle
+	p.state = w.machine.Start(s)
 	p.caller = w.machine.Caller(s, p.handle)
-	types := make([]supervisor.StepType, len(typeNames))
-	for i, n := range typeNames {
-		types[i] = supervisor.StepType{Name: n, MaxRuns: maxRuns[n]}
-	}
-	p.super = supervisor.NewState(supervisor.StepConfig{Member: name, Types: types, Grace: w.plan.grace,
-		Seed: r.Uint64()})
+	p.super = supervisor.NewState(supervisor.StepConfig{Member: name, Types: slices.Clone(taskTypes),
+		Grace: w.plan.grace, Seed: r.Uint64()})
 	w.procs = append(w.procs, p)
 	w.names[name]++
 	w.note("%s starts, its clock is wrong by %d thousandths", p.label(), p.clock.rate)
@@ -185,23 +174,21 @@ func (p *process) step() {
 	ev := p.take()
 	fx := p.w.machine.Step(p.state, ev)
 	p.w.stepped(p, ev, fx)
-	for i, e := range fx {
-		if p.dieAt >= 0 && p.dieAt <= i {
-			p.w.count(machine.CrashBetween, p.state.Phase())
-			p.die()
-			return
-		}
-		p.do(e)
-		if !p.up {
+	until := len(fx)
+	if p.dieAt >= 0 {
+		until = min(until, p.dieAt)
+	}
+	for _, e := range fx[:until] {
+		if p.do(e); !p.up {
 			return
 		}
 	}
 	if p.dieAt >= 0 && len(fx) > 0 {
-		p.w.count(machine.CrashBetween, p.state.Phase())
+		p.w.count(machine.CrashBetween, p.phase())
 		p.die()
 		return
 	}
-	if now := p.state.Phase(); now != p.proven {
+	if now := p.phase(); now != p.proven {
 		p.proven = now
 		p.w.entered(p, now)
 		p.w.notice()
@@ -230,7 +217,6 @@ func (p *process) do(e machine.Effect) {
 	case member.Left:
 		p.end()
 	case member.Halt:
-		p.halted = e.Err
 		p.w.oracle.halted(p, e.Err)
 		p.end()
 	}
@@ -238,8 +224,8 @@ func (p *process) do(e machine.Effect) {
 
 // now is what its clock shows: while a call is made, what it showed when the call was sent.
 func (p *process) now() protocol.Instant {
-	if p.sent != nil {
-		return *p.sent
+	if a := p.handle.attempt; a != nil {
+		return a.sent
 	}
 	return p.clock.at(p.w.now)
 }
@@ -247,8 +233,11 @@ func (p *process) now() protocol.Instant {
 // people is what its clock for people shows.
 func (p *process) people() time.Time { return time.Unix(1_700_000_000, p.w.now).Add(p.wall).UTC() }
 
+// phase is how far it has come.
+func (p *process) phase() string { return p.w.machine.Phase(p.state) }
+
 // joined tells whether the process takes part.
-func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.state.Phase()) }
+func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.phase()) }
 
 // end is the end in order: what the shell does after its loop.
 func (p *process) end() {
@@ -257,7 +246,7 @@ func (p *process) end() {
 		p.handle.fate = model.NoRequest
 	}
 	p.caller.Close(context.Background())
-	p.guard.left()
+	p.guard.lose() // it is dismissed
 	p.die()
 }
 

@@ -120,8 +120,8 @@ func (p *process) cancel(e supervisor.Stop) {
 	r := p.runs[i]
 	r.stopping = true
 	d := p.chance.between(0, int64(5*time.Millisecond))
-	if r.lingers && (r.armed == anyPhase || r.armed == p.state.Phase()) && !p.w.healing {
-		p.w.count(machine.RunnerLingers, p.state.Phase())
+	if r.lingers && (r.armed == anyPhase || r.armed == p.phase()) && !p.w.healing {
+		p.w.count(machine.RunnerLingers, p.phase())
 		d = p.chance.between(int64(p.w.plan.grace)/2, 3*int64(p.w.plan.grace))
 	}
 	r.returns(d, supervisor.Stopped)

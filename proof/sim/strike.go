@@ -25,9 +25,9 @@ func (w *world) strike(f Fault) {
 	}
 	found := w.processes(func(p *process) bool {
 		if f.Phase == anyPhase {
-			return info.Suits != nil || slices.Contains(info.Phases, p.state.Phase())
+			return info.Suits != nil || slices.Contains(info.Phases, p.phase())
 		}
-		return p.state.Phase() == f.Phase
+		return p.phase() == f.Phase
 	})
 	if len(found) == 0 {
 		w.waiting = append(w.waiting, f)
@@ -49,7 +49,7 @@ func (w *world) entered(p *process, phase string) {
 
 // notice counts that two members at once take themselves for the leader.
 func (w *world) notice() {
-	leads := func(p *process) bool { return w.machine.Leads != "" && p.state.Phase() == w.machine.Leads }
+	leads := func(p *process) bool { return w.machine.Leads != "" && p.phase() == w.machine.Leads }
 	if i := slices.IndexFunc(w.procs, leads); i >= 0 && slices.ContainsFunc(w.procs[i+1:], leads) {
 		w.count(machine.TwoLeaders, machine.Cluster)
 	}
@@ -57,7 +57,7 @@ func (w *world) notice() {
 
 // hit lets a fault happen to one member.
 func (w *world) hit(p *process, f Fault, r chance) {
-	phase := p.state.Phase()
+	phase := p.phase()
 	w.note("fault: %s of %s, which is %s", f.Kind, p.label(), phase)
 	ttl := int64(w.plan.ttl)
 	switch f.Kind {
@@ -110,20 +110,20 @@ func (p *process) arm(f Fault, r chance) {
 		}
 	default:
 		if len(p.armed) < 16 { // so that they do not come in a flood
-			p.armed = append(p.armed, armed{f.Kind, f.Phase})
+			p.armed = append(p.armed, machine.Pair{Kind: f.Kind, Phase: f.Phase})
 		}
 	}
 }
 
 // takes uses up the first armed fault that suits, and tells its kind, "" for none.
 func (p *process) takes(suits func(machine.Kind) bool) machine.Kind {
-	phase := p.state.Phase()
+	phase := p.phase()
 	i := slices.IndexFunc(p.armed,
-		func(a armed) bool { return (a.phase == anyPhase || a.phase == phase) && suits(a.kind) })
+		func(a machine.Pair) bool { return (a.Phase == anyPhase || a.Phase == phase) && suits(a.Kind) })
 	if i < 0 {
 		return ""
 	}
-	k := p.armed[i].kind
+	k := p.armed[i].Kind
 	p.armed = slices.Delete(p.armed, i, i+1)
 	p.w.count(k, phase)
 	return k
@@ -338,9 +338,9 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 			func() { c.propose("undrain", cluster.DrainMember{Member: p.name}) })
 		return true
 	case machine.KillJob:
-		return c.propose("kill", cluster.KillJob{Job: job.id})
+		return c.propose("kill", cluster.KillJob{Job: job.Job})
 	case machine.UpdateJob:
-		spec := job.spec
+		spec := job.Spec
 		spec.Tasks = slices.Clone(spec.Tasks)
 		t := &spec.Tasks[0]
 		t.Definition = fmt.Appendf(nil, `{"retry":{"min_ms":%d,"max_ms":2000}}`, r.between(100, 900))
@@ -352,7 +352,7 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 		} else {
 			t.Weight = r.between(0, 300)
 		}
-		return c.propose("update", cluster.UpdateJob{Job: job.id, Spec: spec})
+		return c.propose("update", cluster.UpdateJob{Job: job.Job, Spec: spec})
 	case machine.Split:
 		members := slices.Collect(w.oracle.ref.Members())
 		if len(members) == 0 {

@@ -44,7 +44,6 @@ type world struct {
 	queue   queue
 	seq     uint64
 	chance  chance    // of the world itself: ties, the store
-	events  uint64    // steps of members so far
 	digest  hash.Hash // of the whole text of the trace
 	text    []byte    // of the last step
 	disk    *disk
@@ -70,8 +69,7 @@ func Run(c Config) Result {
 	if c.Scripted {
 		w.plan.script = c.Script
 	}
-	w.result = Result{Seed: c.Seed, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Kind]int{},
-		Pairs: map[machine.Pair]int{}}
+	w.result = Result{Seed: c.Seed, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Pair]int{}}
 	w.disk = &disk{w: w, tombs: map[string]*process{},
 		room: &room{w: w, group: memory.NewGroup(0), waits: map[uint64]func(memory.GroupAnswer){}}}
 	w.oracle, w.client = newOracle(w), newClient(w)
@@ -92,7 +90,10 @@ func Run(c Config) Result {
 	default:
 		w.heal()
 	}
-	return w.finish()
+	r := w.result
+	r.Duration, r.Entries = time.Duration(w.now), w.oracle.ref.Applied()
+	r.Digest = binary.BigEndian.Uint64(w.digest.Sum(nil))
+	return r
 }
 
 func withDefaults(c Config) Config {
@@ -133,14 +134,14 @@ func (w *world) until(t int64, enough func() bool) bool {
 // pass lets things happen for a time, or until a promise is broken.
 func (w *world) pass(d time.Duration) { w.until(w.now+int64(d), func() bool { return false }) }
 
-func (w *world) broken() bool { return w.oracle.violation != nil }
+func (w *world) broken() bool { return w.result.Violation != nil }
 
 // stepped is called after every step of a member.
 func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
-	w.events++
+	w.result.Events++
 	w.text = append(strconv.AppendInt(append(w.text[:0], '\n'), w.now, 10), ' ')
 	w.text = append(strconv.AppendInt(w.text, int64(p.id), 10), ' ')
-	w.text = append(append(w.text, p.state.Phase()...), " Value"...)
+	w.text = append(append(w.text, p.phase()...), " Value"...)
 	w.text = append(machine.AppendText(machine.AppendValue(w.text, p.state.Value()), ev), " → "...)
 	for _, e := range fx {
 		w.text = append(machine.AppendText(w.text, e), ", "...)
@@ -198,8 +199,7 @@ func (w *world) died(p *process) {
 }
 
 func (w *world) count(k machine.Kind, phase string) {
-	w.result.Faults[k]++
-	w.result.Pairs[machine.Pair{Kind: k, Phase: phase}]++
+	w.result.Faults[machine.Pair{Kind: k, Phase: phase}]++
 }
 
 // trace writes one line about a step: its number, when, whose, what came in, what went out, and the value behind it.
@@ -209,8 +209,8 @@ func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
 		out[i] = w.describe(e)
 	}
 	v := p.state.Value()
-	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.events,
-		time.Duration(w.now).Round(time.Microsecond), p.label(), p.state.Phase(),
+	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.result.Events,
+		time.Duration(w.now).Round(time.Microsecond), p.label(), p.phase(),
 		v.Index(), v.Digest(), w.describe(ev), strings.Join(out, ", "))
 }
 
@@ -234,7 +234,7 @@ func (w *world) describe(x any) string {
 }
 
 func (w *world) traces() bool {
-	return w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo)
+	return w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.result.Events <= w.conf.TraceTo)
 }
 
 // Result is what a run showed.
@@ -246,8 +246,7 @@ type Result struct {
 	Events   uint64 // steps of members
 	Entries  uint64 // of the log
 	Moves    int64  // new tokens
-	Faults   map[machine.Kind]int
-	Pairs    map[machine.Pair]int
+	Faults   map[machine.Pair]int
 	Gap      Timed // without an owner after a single failure: the one that came nearest to its bound
 	Recovery Timed // until all was well after the last fault
 	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the
@@ -285,12 +284,4 @@ type Violation struct {
 func (v *Violation) Error() string {
 	return fmt.Sprintf("%s broken in seed %d at event %d (%s): %s", v.Promise, v.Seed, v.Event, time.Duration(v.At),
 		v.What)
-}
-
-func (w *world) finish() Result {
-	r := w.result
-	r.Duration, r.Events, r.Entries = time.Duration(w.now), w.events, w.oracle.ref.Applied()
-	r.Moves, r.Overlap, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.refused
-	r.Digest, r.Violation = binary.BigEndian.Uint64(w.digest.Sum(nil)), w.oracle.violation
-	return r
 }

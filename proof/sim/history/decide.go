@@ -81,7 +81,6 @@ func byTime(records []Record) {
 
 func (j *judge) partition(p *part) {
 	p.runs = j.runsOf(p.runs)
-	j.report.Partitions++
 	j.report.Runs += len(p.runs)
 	for i := 1; i < len(p.runs); i++ {
 		if p.runs[i].began.Member != p.runs[i-1].began.Member {

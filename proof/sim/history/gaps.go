@@ -41,7 +41,7 @@ func (j *judge) gaps(p *part) {
 
 func (j *judge) gap(p *part, s span) {
 	length := duration(s.to - s.from)
-	j.report.Gaps = append(j.report.Gaps, Gap{p.id, s.from, s.to})
+	j.report.Gaps = append(j.report.Gaps, Span{From: s.from, To: s.to, Partition: p.id})
 	j.report.LongestGap = max(j.report.LongestGap, length)
 	if j.h.Bounds.Gap > 0 && length > j.h.Bounds.Gap {
 		j.violated("G4", p, fmt.Sprintf("nobody ran it for %s from %s on, at most %s is promised", length,
@@ -108,7 +108,7 @@ func (p *part) concerned(spans []Span) []span {
 
 // silence says of a gap what of it could not be otherwise.
 func (j *judge) silence(p *part, gap span) Silence {
-	out := Silence{Gap: Gap{p.id, gap.from, gap.to}, Helpless: duration(gap.to - gap.from)}
+	out := Silence{Span: Span{From: gap.from, To: gap.to, Partition: p.id}, Helpless: duration(gap.to - gap.from)}
 	asleep := j.suspended(p, gap)
 	for _, piece := range without(gap, p.concerned(j.h.Helpless)) {
 		out.Helpless -= duration(piece.to - piece.from)

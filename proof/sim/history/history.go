@@ -91,21 +91,15 @@ type Report struct {
 	LongestUnexcused time.Duration
 	ExcusedPairs     int // pairs of runs that overlapped because the earlier owner was suspended
 
-	Gaps     []Gap     // all that count against the bound
+	Gaps     []Span    // all that count against the bound
 	Silences []Silence // all times in which nobody ran a partition that should run
 
-	Partitions, Runs, Moves, Acts, Refused, Items int
-}
-
-// Gap is a time in which nobody ran a partition that should run.
-type Gap struct {
-	Partition cluster.PartitionID
-	From, To  int64
+	Runs, Moves, Acts, Refused, Items int
 }
 
 // Silence is a whole gap, with the parts of it in which nobody could have run the partition.
 type Silence struct {
-	Gap
+	Span
 	Helpless time.Duration
 	Asleep   time.Duration // while an owner was suspended, as long as its lease lasts, beside that
 }

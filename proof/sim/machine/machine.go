@@ -32,6 +32,8 @@ type Machine struct {
 	Faults []Fault
 	// Start is a member that has just started.
 	Start func(Start) State
+	// Phase is how far a member has come: as one that leads also how far it is as a leader.
+	Phase func(State) string
 	// Step takes one event in, and changes the state.
 	Step func(State, Event) []Effect
 	// Call tells whether an effect is a call of the store, and what it asks for.
@@ -47,7 +49,7 @@ type Machine struct {
 	Truth func() Truth
 	// Group: members are those of a group, which the store has then. There are no pools of slots.
 	Group bool
-	// Encode is an entry as the log has it; nil: as package cluster writes it.
+	// Encode is an entry as the log has it.
 	Encode func(cluster.Entry) []byte
 	// Stray is a document that is left behind and belongs to nobody, "" for none.
 	Stray func(v *cluster.Value, docs []store.Doc) string
@@ -85,7 +87,6 @@ type Truth func(before cluster.Value, docs func() []store.Doc, key string) Chang
 
 // State is all that one member knows.
 type State interface {
-	Phase() string
 	Value() cluster.Value
 	Now() protocol.Instant
 	// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
@@ -134,8 +135,8 @@ type Change struct {
 }
 
 // Steps makes a protocol's step function neutral.
-func Steps[S State](step func(S, Event) []Effect) func(State, Event) []Effect {
-	return func(s State, ev Event) []Effect { return step(s.(S), ev) }
+func Steps[S any](step func(*S, Event) []Effect) func(State, Event) []Effect {
+	return func(s State, ev Event) []Effect { return step(any(s).(*S), ev) }
 }
 
 // Copy is a state that stays as it is when steps change the other.

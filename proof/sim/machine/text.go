@@ -66,8 +66,6 @@ func (h how) write(b []byte, v reflect.Value) []byte {
 			n = h.names.Index(cluster.Index(n))
 		}
 		return strconv.AppendUint(b, n, 10)
-	case reflect.Float32, reflect.Float64:
-		return strconv.AppendFloat(b, v.Float(), 'g', -1, 64)
 	case reflect.String:
 		if h.names != nil && v.Type() == reflect.TypeFor[store.Version]() {
 			return h.names.Version(b, v.String())

@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -156,10 +155,9 @@ type Rules struct {
 	// Names are the documents that an effect makes known to others; a document that nobody can have heard of is written
 	// at once.
 	Names func(machine.Effect) []string
-	// Key appends what decides a member's future, Effect and Event what a call and an answer that wait say.
+	// Key appends what decides a member's future, Effect what a call says that waits.
 	Key    func(b []byte, s machine.State, n *Names) []byte
 	Effect func(b []byte, e machine.Effect, n *Names) []byte
-	Event  func(b []byte, ev machine.Event, s machine.State, n *Names) []byte
 	// Beat is the heartbeat to the group that a member may send now, nil for none; Before tells whether a call that was
 	// sent at an instant was sent before what its answer is compared with. They are for machines with a Group, whose
 	// members' clocks go on by one with each event. A call to the group of the way Unseen is answered as soon as the
@@ -171,7 +169,8 @@ type Rules struct {
 	// Decode is what a document says, so that its key names it as it does what members know. With it only the
 	// order of the versions of a document counts, and none comes twice. It may be nil.
 	Decode func(key string, text []byte) any
-	Skip   []string // fields of documents that decide nothing
+	// Skip are fields, by type and name, that are in no key: what they say decides nothing, or follows from the rest.
+	Skip []string
 	// Over names the version of a document over which a call writes; "" for none. Nobody waits for a late write over a
 	// version that is no more: it is dropped.
 	Over func(machine.Effect) (key string, v store.Version)
@@ -203,10 +202,4 @@ func Heartbeats(to []string, cs []cluster.Command) []string {
 		}
 	}
 	return to
-}
-
-// Appended appends the answer to an append, and whether it is applied at once.
-func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
-	a, v := ev.(kernel.Appended), s.Value()
-	return n.All(b, a.Outcome, a.Index == v.Index()+1, a.Index)
 }

@@ -34,7 +34,7 @@ func (s *State) step(i int, ev machine.Event) {
 // say takes a step into the digest of the move: all that its event and its effects say.
 func (s *State) say(i int, ev machine.Event, fx []machine.Effect) {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 512), s.heard)
-	b = append(append(append(b, byte(i)), s.members[i].state.Phase()...), ' ')
+	b = append(append(append(b, byte(i)), s.rules.Machine.Phase(s.members[i].state)...), ' ')
 	b = machine.AppendText(b, ev)
 	for _, e := range fx {
 		b = machine.AppendText(append(b, ", "...), e)
@@ -110,9 +110,10 @@ func (s *State) deliver(i, k int) bool {
 	ev := machine.Stamped(next.call(s.life(i), e, model.Fine), m.clock)
 	after := machine.Copy(before)
 	fx := s.rules.Machine.Step(after, ev)
+	plain := &Names{skip: s.rules.Skip}
 	if len(fx) == 1 && reflect.TypeOf(fx[0]) == reflect.TypeOf(e) &&
-		bytes.Equal(s.rules.Effect(nil, fx[0], nil), s.rules.Effect(nil, e, nil)) &&
-		bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
+		bytes.Equal(s.rules.Effect(nil, fx[0], plain), s.rules.Effect(nil, e, plain)) &&
+		bytes.Equal(s.rules.Key(nil, before, plain), s.rules.Key(nil, after, plain)) {
 		return false
 	}
 	s.docs, s.log, s.broken, s.changed, s.guardians = next.docs, next.log, next.broken, next.changed, next.guardians

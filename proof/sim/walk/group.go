@@ -29,14 +29,11 @@ type seat struct {
 // ask makes a call of member i to the group.
 func (s *State) ask(i int, e machine.Effect) {
 	m := s.own(i)
-	h := s.handle(s.life(i), model.Fine)
-	s.make(h, s.params(s.life(i)), e)
 	s.asks++
-	h.request.Call = s.asks
+	c := s.request(i, e, s.asks)
 	m.inquiry = &inquiry{effect: e, number: s.asks, sent: m.clock}
-	joins := h.request.Join != nil && h.request.Join.ID == ""
-	s.feed(h.request)
-	if !joins {
+	s.feed(c)
+	if c.Join == nil || c.Join.ID != "" {
 		return
 	}
 	id := s.room.Waiting(s.asks)
@@ -44,6 +41,14 @@ func (s *State) ask(i int, e machine.Effect) {
 		id = q.answer.Membership.ID
 	}
 	s.seats = append(slices.Clip(s.seats), seat{s.life(i), id})
+}
+
+// request is what a call of member i asks of the group.
+func (s *State) request(i int, e machine.Effect, number uint64) memory.GroupCall {
+	h := s.handle(s.life(i), model.Fine)
+	s.make(h, s.params(s.life(i)), e)
+	h.request.Call = number
+	return h.request
 }
 
 // feed lets the group take in a request, and notes its answers.
@@ -126,10 +131,7 @@ func (s *State) beat(i int) machine.Event {
 	if e == nil {
 		return nil
 	}
-	h := s.handle(s.life(i), model.Fine)
-	s.make(h, s.params(s.life(i)), e)
-	h.request.Call = 1
-	_, answers := s.room.Step(0, h.request)
+	_, answers := s.room.Step(0, s.request(i, e, 1))
 	return s.reply(i, &inquiry{effect: e, sent: m.clock, answer: &answers[0]})
 }
 
@@ -172,15 +174,11 @@ func (w *moves) silent(t seat) {
 }
 
 // appendGroup appends what the group is, and who is in it.
-func (s *State) appendGroup(b []byte) []byte {
+func (s *State) appendGroup(b []byte, n *Names) []byte {
 	if !s.rules.Machine.Group {
 		return b
 	}
-	b = append(append(b, s.room.String()...), byte(len(s.seats)))
-	for _, t := range s.seats {
-		b = append(append(b, t.id...), 0, byte(t.member), t.start)
-	}
-	return b
+	return n.Any(b, s.room.String(), s.seats)
 }
 
 // appendInquiry appends what a member waits for. When it was sent matters as far as the rules say.

@@ -3,7 +3,6 @@ package walk
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/rota-run/rota/internal/node/guarding"
 	"github.com/rota-run/rota/store"
@@ -137,20 +136,9 @@ func (s *State) learn(k int, next guarding.State) {
 }
 
 // appendGuardians appends what guardians know, and what is under way.
-func (s *State) appendGuardians(b []byte) []byte {
-	if !s.bounds.Guardians {
-		return b
-	}
-	b = append(b, byte(len(s.guardians)), byte(len(s.ends)))
+func (s *State) appendGuardians(b []byte, n *Names) []byte {
 	for _, g := range s.guardians {
-		b = append(b, byte(g.member), g.start, flag(g.alone), byte(g.knows.Next()), byte(len(g.knows.Sessions())))
-		for _, h := range g.knows.Sessions() {
-			b = append(strconv.AppendUint(b, h.ID, 10), 0)
-			b = append(append(b, h.Key...), 0)
-		}
+		b = n.Any(b, g.life, g.alone, g.knows.Next(), g.knows.Sessions())
 	}
-	for _, key := range s.ends {
-		b = append(append(b, key...), 0)
-	}
-	return b
+	return n.Any(b, len(s.guardians), s.ends)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/proof/sim/machine"
 )
@@ -21,9 +22,10 @@ func (m Model) Key(s *State) string {
 	return string(s.appendKey(make([]byte, 0, 1024), n))
 }
 
-// Names gives indexes their rank among those that a state mentions. Nil names everything as it is.
+// Names gives indexes their rank among those that a state mentions. Without a base it names everything as it is.
 type Names struct {
 	base    *cluster.Value      // that everyone has read
+	skip    []string            // of the rules
 	known   []string            // documents of its members, and of those that may become members by what was written since or is under way
 	aliases map[string]uint64   // by text, in the order in which they are first met
 	classes map[string][]uint64 // numbers of each class of which only the order counts: of "" indexes
@@ -39,7 +41,8 @@ func newNames(s *State) *Names {
 			read = min(read, me.index())
 		}
 	}
-	n := &Names{aliases: map[string]uint64{}, classes: map[string][]uint64{"": make([]uint64, 0, 64)}, base: s.at(read)}
+	n := &Names{base: s.at(read), skip: s.rules.Skip, aliases: map[string]uint64{},
+		classes: map[string][]uint64{"": make([]uint64, 0, 64)}}
 	for m := range n.base.Members() {
 		n.known = append(n.known, m.Heartbeat)
 	}
@@ -63,7 +66,7 @@ func newNames(s *State) *Names {
 }
 
 // Known tells whether a member may have heard of a document, now or later.
-func (n *Names) Known(key string) bool { return n == nil || slices.Contains(n.known, key) }
+func (n *Names) Known(key string) bool { return n.base == nil || slices.Contains(n.known, key) }
 
 // Index is the rank of an index.
 func (n *Names) Index(i cluster.Index) uint64 {
@@ -73,7 +76,7 @@ func (n *Names) Index(i cluster.Index) uint64 {
 // Alias appends the number of a text: states that differ only in such texts, but not in which of them are equal, have
 // one key.
 func (n *Names) Alias(b []byte, text string) []byte {
-	if n == nil {
+	if n.base == nil {
 		return append(append(b, text...), 0)
 	}
 	a, ok := n.aliases[text]
@@ -95,7 +98,7 @@ func (n *Names) rank() {
 
 // of is the rank of a number in its class. Zero means something of its own.
 func (n *Names) of(class string, x uint64) uint64 {
-	if x == 0 || n == nil {
+	if x == 0 || n.base == nil {
 		return x
 	}
 	if !n.ranked {
@@ -116,26 +119,28 @@ func (n *Names) Version(b []byte, v string) []byte {
 	return strconv.AppendUint(b, n.of(key, x), 10)
 }
 
-// Any appends everything that a value holds, with indexes by their rank. A field whose type and name skip lists is left
-// out: what it says must follow from the rest, or decide nothing.
-func (n *Names) Any(b []byte, x any, skip ...string) []byte {
-	return machine.AppendNamed(b, x, n, skip)
+// Any appends everything that values hold, with indexes by their rank, but for the fields that the rules skip.
+func (n *Names) Any(b []byte, xs ...any) []byte {
+	for _, x := range xs {
+		b = machine.AppendNamed(b, x, n, n.skip)
+	}
+	return b
+}
+
+// Fields appends fields of a state, by their paths.
+func (n *Names) Fields(b []byte, in machine.Inside, paths ...string) []byte {
+	for _, path := range paths {
+		b = n.Any(b, in.At(path).Any())
+	}
+	return b
 }
 
 // Seq names a sequence number of a writer. Numbers up to the newest applied one are all alike: duplicates.
 func (n *Names) Seq(w cluster.WriterID, seq uint64) int64 {
-	if n == nil {
+	if n.base == nil {
 		return int64(seq) //nolint:gosec // small numbers
 	}
 	return max(0, int64(seq)-int64(n.base.Wrote(w))) //nolint:gosec // small numbers
-}
-
-// All appends several values as Any does.
-func (n *Names) All(b []byte, xs ...any) []byte {
-	for _, x := range xs {
-		b = n.Any(b, x)
-	}
-	return b
 }
 
 // command appends what a command says. It, Entry and value are a good part of a walk: they do without reflection.
@@ -183,14 +188,14 @@ func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 
 // Box appends the parts of an outbox that decide what its writer appends, but not when.
 func (n *Names) Box(b []byte, w cluster.WriterID, o *outbox.Box) []byte {
-	b = n.All(b, n.Seq(w, o.Seq), o.Busy, o.Limit)
+	b = n.Any(b, n.Seq(w, o.Seq), o.Busy, o.Limit)
 	for _, r := range machine.Into(o).At("refusals").List() {
 		b = n.Any(append(b, 1), r.At("tries").Any())
 	}
 	if o.Pending == nil {
 		return append(b, 0)
 	}
-	return n.Entry(n.All(append(b, 2), o.Pending.Known, o.Pending.Maybe, o.Pending.Acks > 0), o.Pending.Entry)
+	return n.Entry(n.Any(append(b, 2), o.Pending.Known, o.Pending.Maybe, o.Pending.Acks > 0), o.Pending.Entry)
 }
 
 // value appends the records that decide what a value does next. The job never changes.
@@ -229,14 +234,14 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 		if !s.rules.Heartbeat(d.Key) {
 			b = append(append(b, 0, byte(d.Of.member), d.Of.start), d.Of.session...)
 			if s.rules.Decode != nil {
-				b = n.Any(b, d.Of.says, s.rules.Skip...)
+				b = n.Any(b, d.Of.says)
 			} else {
 				b = append(b, d.Value...)
 			}
 		}
 	}
 	b = s.appendLate(b, n)
-	b = s.appendGuardians(s.appendGroup(b))
+	b = s.appendGuardians(s.appendGroup(b, n), n)
 	for i := range s.members {
 		b = s.appendMember(b, s.members[i], n)
 	}
@@ -277,7 +282,10 @@ func (s *State) appendMember(b []byte, m *member, n *Names) []byte {
 	}
 	b = s.appendCalls(b, m.calls, n)
 	for _, a := range m.answers {
-		b = s.rules.Event(b, a, m.state, n)
+		if a, ok := a.(kernel.Appended); ok { // whether it is applied at once
+			b = n.Any(b, a.Index == m.index()+1)
+		}
+		b = n.Any(b, a)
 	}
 	return s.rules.Key(b, m.state, n)
 }

@@ -129,11 +129,7 @@ func start(r *Rules, c Config) *State {
 		}
 		return s
 	}
-	e, encode := founding(c), cluster.Entry.Encode
-	if r.Machine.Encode != nil {
-		encode = r.Machine.Encode
-	}
-	s.append(encode(e))
+	s.append(r.Machine.Encode(founding(c)))
 	if r.Settled {
 		for i := range s.members {
 			s.begin(i)
@@ -266,7 +262,7 @@ func (s *State) checkWork() {
 			if m.token(p.ID) == 0 {
 				continue
 			}
-			if !slices.Contains(s.rules.Machine.Joined, m.state.Phase()) {
+			if !slices.Contains(s.rules.Machine.Joined, s.rules.Machine.Phase(m.state)) {
 				s.broken = fmt.Sprintf("only joined members work: %s runs %s", name(i), p.ID)
 			}
 			if owner != nil && (s.bounds.Handover == cluster.HandoverAtMostOne || owner.token(p.ID) == m.token(p.ID)) {

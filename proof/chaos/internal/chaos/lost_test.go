@@ -12,7 +12,7 @@ import (
 func TestLost(t *testing.T) {
 	t.Parallel()
 	const s = int64(time.Second)
-	gap := func(from, to int64) history.Gap { return history.Gap{Partition: "x", From: from * s, To: to * s} }
+	gap := func(from, to int64) history.Span { return history.Span{Partition: "x", From: from * s, To: to * s} }
 	r := newReport(Options{})
 	r.Events = 60
 	r.marks = []mark{{10 * s, "kill"}, {20 * s, "server-away"}, {30 * s, "suspend-long"}, {40 * s, "kill"},
@@ -20,10 +20,10 @@ func TestLost(t *testing.T) {
 	r.lose(history.Report{
 		Wanted: 100 * time.Second, // of two tasks
 		Silences: []history.Silence{
-			{Gap: gap(0, 1)},
-			{Gap: gap(12, 13)}, {Gap: gap(40, 42), Helpless: time.Second},
-			{Gap: gap(28, 32), Helpless: 3 * time.Second},
-			{Gap: gap(34, 39), Asleep: 3 * time.Second}, {Gap: gap(35, 36), Asleep: time.Second},
+			{Span: gap(0, 1)},
+			{Span: gap(12, 13)}, {Span: gap(40, 42), Helpless: time.Second},
+			{Span: gap(28, 32), Helpless: 3 * time.Second},
+			{Span: gap(34, 39), Asleep: 3 * time.Second}, {Span: gap(35, 36), Asleep: time.Second},
 		},
 	}, 50*time.Second)
 	want := map[string]*lost{

@@ -138,7 +138,7 @@ func (c *Cluster) history(end int64) (history.History, error) {
 }
 
 // attribute finds for each gap the event before it.
-func (r *Report) attribute(gaps []history.Gap) {
+func (r *Report) attribute(gaps []history.Span) {
 	for _, g := range gaps {
 		k := r.at(g.From)
 		r.worst[k] = max(r.worst[k], time.Duration(g.To-g.From))

@@ -24,11 +24,12 @@ func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "leader", Joined: []string{"joined", "claimed", "adopting", "ruling"}, Faults: machine.Table("leader"),
 		Start: func(s machine.Start) machine.State {
-			return &State{leader.NewState(s.Params, leader.Role{Offer: 2 * s.TTL, StandBys: 2})}
+			m := leader.NewState(s.Params, leader.Role{Offer: 2 * s.TTL, StandBys: 2})
+			return &m
 		},
-		Step: machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return leader.Step(&s.State, ev) }),
-		Call: call, Caller: caller, Fold: machine.FoldLog, Stray: stray, Leads: "ruling",
-		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
+		Step: machine.Steps(leader.Step), Phase: phase,
+		Call: call, Caller: caller, Fold: machine.FoldLog, Encode: cluster.Entry.Encode, Stray: stray, Leads: "ruling",
+		Watches: func(s machine.State) ([]string, bool) { return s.(*leader.State).Watching() },
 		// T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an offer
 		// and its answer.
 		Looks: machine.Bound{Polls: 20, Trips: 40}, Silence: machine.Bound{TTL: 1050},
@@ -39,12 +40,10 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's, whose phase says also how far it is as a leader.
-type State struct{ leader.State }
-
-// Phase is the phase of the rule of a member that is joined and leads, else that of the member.
-func (s *State) Phase() string {
-	if rule := machine.Into(&s.State).At("rule.at").Number(); s.Is == member.PhaseMember && rule > 0 {
+// phase is the phase of the rule of a member that is joined and leads, else that of the member.
+func phase(of machine.State) string {
+	s := of.(*leader.State)
+	if rule := machine.Into(s).At("rule.at").Number(); s.Is == member.PhaseMember && rule > 0 {
 		return [...]string{"", "claimed", "adopting", "ruling"}[rule]
 	}
 	return [...]string{"", "claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone",
@@ -91,12 +90,15 @@ func Rules() *walk.Rules {
 	m.Caller = func(s machine.Start, st machine.Store) machine.Caller { return walker{caller(s, st), s, st} }
 	return &walk.Rules{
 		Machine: m, Way: way, Settled: true, Once: true,
-		Folds:     func(s machine.State) bool { _, log := s.(*State).Watching(); return log },
+		Folds:     func(s machine.State) bool { _, log := s.(*leader.State).Watching(); return log },
 		Heartbeat: heartbeat, Key: key, Effect: effect, Value: value,
-		Event: func(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
-			return n.Any(b, ev, unkeyed()...)
+		Decode: decode, Over: over,
+		Skip: []string{
+			"Job.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version",
+			"mailboxDoc.Join", "asks.Box", "Observation.Before",
+			"folding.answers", "Ledger.History", "Ledger.Ready", "Ledger.Snap", "Ledger.Rest", "Ledger.after",
+			"Ledger.Out", "snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even", "snaps.evenCost",
 		},
-		Decode: decode, Skip: unkeyed(), Over: over,
 	}
 }
 
@@ -156,17 +158,6 @@ func wayOf(key string) walk.Way {
 	return walk.Quiet
 }
 
-// unkeyed are the fields that decide nothing, or follow from the rest.
-func unkeyed() []string {
-	return []string{
-		"Job.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version",
-		"mailboxDoc.Join", "asks.Box", "Observation.Before",
-		"folding.answers", "Ledger.History", "Ledger.Ready", "Ledger.Snap", "Ledger.Rest", "Ledger.after", "Ledger.Out",
-		"snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
-		"snaps.evenCost",
-	}
-}
-
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	switch e := e.(type) {
 	case member.ReadLog:
@@ -174,17 +165,17 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	case member.Append:
 		return n.Entry(append(b, 'a'), e.Entry)
 	case leader.Put:
-		return n.Any(append(b, 'p'), e, unkeyed()...)
+		return n.Any(append(b, 'p'), e)
 	}
-	return n.Any(append(b, 'e'), e, unkeyed()...)
+	return n.Any(append(b, 'e'), e)
 }
 
 // value appends the parts of the value that decide its next change, other than members and owners.
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	l, _ := v.Leader()
-	b = n.All(b, l.Writer, l.Term)
+	b = n.Any(b, l.Writer, l.Term)
 	for m := range v.Members() {
-		b = n.All(b, m.Draining, m.Revoked)
+		b = n.Any(b, m.Draining, m.Revoked)
 	}
 	for p := range v.Partitions() {
 		b = n.Any(b, p.Offered)
@@ -219,27 +210,21 @@ func (w walker) Call(ctx context.Context, e machine.Effect) machine.Event {
 }
 
 // key appends what decides a member's future: states with equal keys do the same from now on, as long as they have
-// equal Params, their values are alike, and nobody's history diverges. Fields that decide nothing, or follow from the
-// rest, are skipped.
+// equal Params, their values are alike, and nobody's history diverges.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
-	s, skip := &of.(*State).State, unkeyed()
+	s := of.(*leader.State)
 	in := machine.Into(s)
-	for _, x := range [...]any{
+	b = n.Any(b,
 		s.Is, s.At, s.Life, s.Stop, s.Inc, s.Own, s.Pace, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.Wake,
 		s.Contact.Problem != "", s.Contact.Refuses,
-	} {
-		b = n.Any(b, x, skip...)
-	}
-	for _, path := range [...]string{
+	)
+	b = n.Fields(b, in,
 		"admitted", "claims", "mailbox", "head", "fetch", "roster", "asks", "fold", "fold.Out.Next", "asks.Next",
 		"vote", "heartbeats", "swept",
 		"work.Duties", "changed", "busy", "rest",
 		"rule.at", "rule.term", "rule.boxes.look", "rule.plans", "rule.offers", "rule.holds", "rule.asked",
-		"rule.listed",
-		"rule.patrol", "rule.patrols",
-	} {
-		b = n.Any(b, in.At(path).Any(), skip...)
-	}
+		"rule.listed", "rule.patrol", "rule.patrols",
+	)
 	probing := in.At("probing").List()
 	slices.SortFunc(probing, func(a, b machine.Inside) int {
 		return strings.Compare(machine.Get[string](a, "key"), machine.Get[string](b, "key"))
@@ -250,7 +235,7 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	b = n.Box(append(b, 0), s.Writer()+"-ask", machine.Ref[outbox.Box](in, "asks.Box"))
 	b = n.Box(b, s.Writer(), machine.Ref[outbox.Box](in, "fold.Out"))
 	for _, path := range [...]string{"slots", "rule.boxes.all", "rule.docs", "rule.dirty"} {
-		in.At(path).Each(func(key string, value any) { b = n.Any(n.Any(append(b, 1), key), value, skip...) })
+		in.At(path).Each(func(key string, value any) { b = n.Any(append(b, 1), key, value) })
 		b = append(b, 0)
 	}
 	return b

@@ -17,15 +17,14 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "lease", Joined: []string{"joined", "leader"}, Faults: machine.Table("lease"),
-		Start: func(s machine.Start) machine.State { return &State{lease.NewState(s.Params)} },
-		Step:  machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return lease.Step(&s.State, ev) }),
-		Call:  call, Truth: truth, Stray: stray, Leads: "leader",
+		Start: func(s machine.Start) machine.State { m := lease.NewState(s.Params); return &m },
+		Step:  machine.Steps(lease.Step), Phase: phase, Call: call, Truth: truth, Encode: cluster.Entry.Encode, Stray: stray, Leads: "leader",
 		Caller: func(s machine.Start, st machine.Store) machine.Caller {
 			c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}
 			c.Fenced = true
 			return c
 		},
-		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
+		Watches: func(s machine.State) ([]string, bool) { return s.(*lease.State).Watching() },
 		// T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of
 		// its pass, of the board and of the claim.
 		Looks: machine.Bound{Polls: 14, Trips: 20}, Silence: machine.Bound{TTL: 2 * 1050},
@@ -34,12 +33,10 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's.
-type State struct{ lease.State }
-
-// Phase is "leader" for a member that leads, else how far it has come.
-func (s *State) Phase() string {
-	if s.Is == member.PhaseMember && machine.Get[bool](machine.Into(&s.State), "lead.holds") {
+// phase is "leader" for a member that leads, else how far it has come.
+func phase(of machine.State) string {
+	s := of.(*lease.State)
+	if s.Is == member.PhaseMember && machine.Get[bool](machine.Into(s), "lead.holds") {
 		return "leader"
 	}
 	return [...]string{"", "name", "beat", "join", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]

@@ -23,7 +23,8 @@ func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: Machine(), Way: way, Settled: true,
 		Heartbeat: func(key string) bool { return strings.HasPrefix(key, "node/") },
-		Key:       key, Effect: effect, Event: event, Doc: document,
+		Key:       key, Effect: effect, Doc: document,
+		Skip: []string{"Written.ID", "Member.SinceMS", "Partition.ChangedMS"},
 	}
 }
 
@@ -44,10 +45,10 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 
 func value(b []byte, v cluster.Value, n *walk.Names) []byte {
 	for m := range v.Members() {
-		b = n.All(b, m.ID, m.State, m.Incarnation, m.Heartbeat, m.Draining)
+		b = n.Any(b, m.ID, m.State, m.Incarnation, m.Heartbeat, m.Draining)
 	}
 	for p := range v.Partitions() {
-		b = n.All(b, p.ID, p.Owner, p.State, p.Token, p.Offered, p.Dropped, p.Next, p.Slot)
+		b = n.Any(b, p.ID, p.Owner, p.State, p.Token, p.Offered, p.Dropped, p.Next, p.Slot)
 	}
 	return b
 }
@@ -55,25 +56,19 @@ func value(b []byte, v cluster.Value, n *walk.Names) []byte {
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	switch e := e.(type) {
 	case lease.Fetch:
-		return n.All(b, "fetch", e.Keys)
+		return n.Any(b, "fetch", e.Keys)
 	case lease.Survey:
 		heartbeats := slices.DeleteFunc(slices.Clone(e.Keys),
 			func(key string) bool { return !strings.HasPrefix(key, protocol.NodePrefix) })
-		return n.All(b, "survey", heartbeats)
+		return n.Any(b, "survey", heartbeats)
 	case lease.Write:
-		return document(n.All(b, "write", e.Delete), e.Doc, n)
-	case member.Renew:
-		return n.All(b, "renew", e.Key, e.Create)
+		return document(n.Any(b, "write", e.Delete), e.Doc, n)
 	case lease.ReadView:
 		return n.Any(b, "read view")
 	case lease.Show:
 		return value(n.Any(b, "show"), e.Value, n)
 	}
-	return b
-}
-
-func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
-	return n.Any(b, ev, "Written.ID")
+	return n.Any(b, e)
 }
 
 // namer appends to a key, of a state or of a document.
@@ -86,7 +81,7 @@ type namer struct {
 // key appends what decides a member's future besides its value: states with equal keys do the same from now on, as long
 // as they have equal Params without a Poll and without a Longest.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
-	s := &of.(*State).State
+	s := of.(*lease.State)
 	in := machine.Into(s)
 	k := &namer{b, n, s}
 	k.any(s.Own.Back != 0 && s.At < s.Own.Back.Add(4*s.Poll))
@@ -142,7 +137,7 @@ func (k *namer) any(xs ...any) {
 			k.version(o.Key, o.Version)
 			continue
 		}
-		k.b = k.n.Any(k.b, x, "Member.SinceMS", "Partition.ChangedMS")
+		k.b = k.n.Any(k.b, x)
 	}
 }
 

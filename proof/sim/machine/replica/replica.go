@@ -4,6 +4,7 @@ package replica
 import (
 	"path"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/replica"
@@ -17,11 +18,11 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "replica", Joined: []string{"joined"}, Faults: machine.Table("replica"),
-		Start: func(s machine.Start) machine.State { return &State{replica.NewState(s.Params)} },
-		Step:  machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return replica.Step(&s.State, ev) }),
-		Call:  call, Fold: machine.FoldLog, Stray: machine.StrayHeartbeat,
+		Start: func(s machine.Start) machine.State { m := replica.NewState(s.Params); return &m },
+		Step:  machine.Steps(replica.Step), Phase: phase,
+		Call: call, Fold: machine.FoldLog, Encode: cluster.Entry.Encode, Stray: machine.StrayHeartbeat,
 		Watches: func(s machine.State) ([]string, bool) { // the successor's heartbeat
-			if key := machine.Get[string](machine.Into(&s.(*State).State), "watching"); key != "" {
+			if key := machine.Get[string](machine.Into(s), "watching"); key != "" {
 				return []string{path.Dir(key) + "/"}, true
 			}
 			return nil, true
@@ -38,11 +39,8 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's.
-type State struct{ replica.State }
-
-// Phase is how far a member has come.
-func (s *State) Phase() string {
+func phase(of machine.State) string {
+	s := of.(*replica.State)
 	if s.Is == member.PhaseMember && s.Joined {
 		return "joined"
 	}
@@ -66,7 +64,8 @@ func call(e machine.Effect) (machine.Call, bool) {
 func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: Machine(), Way: way, Prompt: prompt, Names: names, JoinFirst: true, Key: key, Effect: effect,
-		Event:     walk.Appended,
+		Skip: []string{"Appended.Now", "Appended.Seq", "Appended.Data", "Observation.Before", "Grant.Spec",
+			"Grant.From", "Grant.Cause"},
 		Heartbeat: func(string) bool { return true },
 		Read:      func(_ machine.State, p store.Page) machine.Event { return member.Read{Page: p} },
 	}
@@ -141,23 +140,18 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 // equal Params and their values are alike, and nobody's history diverges. The value itself, chain hashes, snapshots,
 // requests that wait and what people are told of the store are left out.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
-	s := &of.(*State).State
+	s := of.(*replica.State)
 	in := machine.Into(s)
 	l := &s.Log
-	b = n.All(b,
+	b = n.Any(b,
 		s.Is, s.At, s.Life, s.Inc, s.Joined, s.Stop, s.Own, s.Pace, s.Behind(), s.Given.ValidUntil, s.Reports,
 		s.Work.Changed, s.Work.Holds,
-		l.Began, l.Busy, l.Hint, l.Snap, l.Saving, l.Next, l.Rest, l.Out.Next,
+		l.Began, l.Busy, l.Hint, l.Snap, l.Saving, l.Next, l.Rest, l.Out.Next, s.Given.Grants,
 	)
-	for _, path := range [...]string{"watching", "sweep", "check", "checkSent", "claim"} {
-		b = n.Any(b, in.At(path).Any(), "Observation.Before")
-	}
-	for _, g := range s.Given.Grants {
-		b = n.All(append(b, 1), g.Partition, g.Token, g.Attempt)
-	}
+	b = n.Fields(b, in, "watching", "sweep", "check", "checkSent", "claim")
 	for _, o := range machine.Get[heartbeat.Observations](in, "heartbeats") {
 		if n.Known(o.Key) {
-			b = n.Any(append(b, 2), o, "Observation.Before")
+			b = n.Any(append(b, 2), o)
 		}
 	}
 	return n.Box(append(b, 0), s.Writer(), &l.Out)

@@ -20,10 +20,10 @@ func Machine() *machine.Machine {
 		Name: "sync", Joined: []string{"joined", "apart"}, Faults: machine.Table("sync"), Group: true,
 		Start: func(s machine.Start) machine.State {
 			s.Longest = min(s.Longest, 2*s.TTL)
-			return &State{sync.NewState(s.Params)}
+			m := sync.NewState(s.Params)
+			return &m
 		},
-		Step: machine.Steps(func(s *State, ev machine.Event) []machine.Effect { return sync.Step(&s.State, ev) }),
-		Call: call,
+		Step: machine.Steps(sync.Step), Phase: phase, Call: call,
 		Caller: func(s machine.Start, st machine.Store) machine.Caller {
 			return sync.NewCaller(machine.LogCaller(s, st))
 		},
@@ -41,12 +41,10 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's.
-type State struct{ sync.State }
-
-// Phase is how far a member has come: as one that joins or takes part also with its group.
-func (s *State) Phase() string {
-	fact := machine.Into(&s.State).At("group.need").Number() == needBeat
+// phase is how far a member has come: as one that joins or takes part also with its group.
+func phase(of machine.State) string {
+	s := of.(*sync.State)
+	fact := machine.Into(s).At("group.need").Number() == needBeat
 	switch {
 	case s.Is == member.PhaseJoining && !fact:
 		return "joining"
@@ -80,7 +78,8 @@ func call(e machine.Effect) (machine.Call, bool) {
 func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect,
-		Event: walk.Appended, Value: value,
+		Value: value, Skip: []string{"Appended.Now", "Appended.Seq", "Appended.Data", "Announcement.SinceMS",
+			"Grant.Spec", "Grant.From", "Grant.Cause"},
 		Heartbeat: func(string) bool { return false },
 	}
 }
@@ -127,9 +126,9 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 // value appends the parts of the value that decide its next change, other than members and owners.
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	e, _ := v.Epoch()
-	b = n.Any(b, e, "Announcement.SinceMS")
+	b = n.Any(b, e)
 	for p := range v.Partitions() {
-		b = n.All(b, p.Deaths, p.Attempts)
+		b = n.Any(b, p.Deaths, p.Attempts)
 	}
 	return b
 }
@@ -138,38 +137,33 @@ func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 // equal Params without a Poll and without a Longest, their values are alike, and nobody's history diverges. Of instants
 // it has what was before what.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
-	s := &of.(*State).State
+	s := of.(*sync.State)
 	in := machine.Into(s)
 	l, g := &s.Log, in.At("group")
-	b = n.All(b,
+	b = n.Any(b,
 		s.Is, s.Stop, s.Inc, s.Work.Changed, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses,
 		before(of, s.Own.Acked), s.Own.Lapsed(s.At, s.Timing),
 		s.At >= machine.Get[protocol.Instant](g, "next"), s.At < s.Given.ValidUntil, s.Behind(), l.Busy, l.Hint, l.Snap,
+		s.Given.Grants,
 	)
-	for _, path := range [...]string{
-		"told", "group.id", "group.generation", "group.leads", "group.need", "group.busy", "group.begun",
-	} {
-		b = n.Any(b, in.At(path).Any())
-	}
+	b = n.Fields(b, in, "told", "group.id", "group.generation", "group.leads", "group.need", "group.busy",
+		"group.begun")
 	if machine.Get[bool](g, "leads") {
 		for _, m := range machine.Get[[]sync.Companion](g, "members") {
-			b = n.All(b, m.ID, m.Join.Member, m.Bad)
+			b = n.Any(b, m.ID, m.Join.Member, m.Bad)
 		}
-	}
-	for _, a := range s.Given.Grants {
-		b = n.All(b, a.Partition, a.Token, a.Attempt)
 	}
 	return n.Box(b, s.Writer(), &l.Out)
 }
 
 // before tells whether an instant was before the present epoch was applied.
 func before(s machine.State, sent protocol.Instant) bool {
-	return sent < machine.Get[protocol.Instant](machine.Into(&s.(*State).State), "epochAt")
+	return sent < machine.Get[protocol.Instant](machine.Into(s), "epochAt")
 }
 
 // beat is the heartbeat that a member may send now; nil if another call comes first.
 func beat(of machine.State) machine.Effect {
-	s := &of.(*State).State
+	s := of.(*sync.State)
 	g := machine.Into(s).At("group")
 	if machine.Get[bool](g, "busy") || s.Is == member.PhaseReading || g.At("need").Number() != needBeat {
 		return nil

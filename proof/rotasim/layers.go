@@ -1,4 +1,4 @@
-package mutants
+package main
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 	"strings"
 	"time"
 
-	flaw "github.com/rota-run/rota/internal/proof/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
-//go:embed *.txt
+//go:embed internal/mutants/*.txt
 var lists embed.FS
 
 func text(file string) string {
-	b, err := lists.ReadFile(file)
+	b, err := lists.ReadFile("internal/mutants/" + file)
 	if err != nil {
 		panic(err) // it is embedded
 	}
@@ -31,13 +31,13 @@ func text(file string) string {
 
 // listed are the flaws of a protocol with what their lists say of them. Replica's has those of the value, the
 // supervisor and the guardian too.
-func listed(protocol string) (flaws []flaw.Listed) {
+func listed(protocol string) (flaws []mutant.Listed) {
 	files := []string{protocol}
 	if protocol == "replica" {
 		files = []string{"cluster", "replica", "work", "guardian"}
 	}
 	for _, name := range files {
-		of, err := flaw.ParseList(text(name+".txt"), "story")
+		of, err := mutant.ParseList(text(name+".txt"), "story")
 		if err != nil {
 			panic(fmt.Errorf("%s.txt: %w", name, err)) // a test reads all of them
 		}
@@ -46,11 +46,11 @@ func listed(protocol string) (flaws []flaw.Listed) {
 	return flaws
 }
 
-// Table are the flaws of a protocol.
-func Table(protocol string) []flaw.Flaw { return flaw.Flaws(listed(protocol)) }
+// tableOf are the flaws of a protocol.
+func tableOf(protocol string) mutant.Set { return mutant.Flaws(listed(protocol)) }
 
-// all are the flaws of all protocols.
-func all() (flaws []flaw.Listed) {
+// allFlaws are those of all protocols.
+func allFlaws() (flaws []mutant.Listed) {
 	for _, p := range []string{"replica", "leader", "lease", "sync"} {
 		flaws = append(flaws, listed(p)...)
 	}
@@ -62,9 +62,9 @@ func all() (flaws []flaw.Listed) {
 // flaw that its story does not notice has survived.
 func stories() map[string]layer {
 	out := make(map[string]layer)
-	for _, f := range all() {
+	for _, f := range allFlaws() {
 		if pkg, test, ok := strings.Cut(f.Notes["story"], " "); ok {
-			out[f.Name] = layer{name: Story, args: []string{"-test.run", "^" + test + "$", "-test.timeout", "60s"},
+			out[f.Name] = layer{name: story, args: []string{"-test.run", "^" + test + "$", "-test.timeout", "60s"},
 				pkg: pkg}
 		}
 	}
@@ -83,17 +83,11 @@ func known() map[string]string {
 	return out
 }
 
-// Learn writes to a file, which is to be known.txt, where each flaw was found. The next run tries that first. Flaws
+// learn writes to a file, which is to be known.txt, where each flaw was found. The next run tries that first. Flaws
 // that were not looked for, or that survived, keep what was known of them.
-func Learn(file string, found []Found) error {
-	at := known()
-	for _, f := range found {
-		if len(f.Args) > 0 {
-			at[f.Flaw] = strings.Join(f.Args, " ")
-		}
-	}
+func learn(file string, at map[string]string) error {
 	maps.DeleteFunc(at, func(name, _ string) bool {
-		return !slices.ContainsFunc(all(), func(f flaw.Listed) bool { return f.Name == name })
+		return !slices.ContainsFunc(allFlaws(), func(f mutant.Listed) bool { return f.Name == name })
 	})
 	var b strings.Builder
 	for line := range strings.Lines(text("known.txt")) {
@@ -116,9 +110,9 @@ type layer struct {
 
 // The names of the layers.
 const (
-	Simulator = "simulator"
-	Checker   = "checker"
-	Story     = "story"
+	simulator = "simulator"
+	checker   = "checker"
+	story     = "story"
 )
 
 // String is what to type.
@@ -141,16 +135,16 @@ func layers(protocol string) (all []layer) {
 		} else {
 			args = "--protocol " + protocol + " --stop --workers 1 " + args
 		}
-		all = append(all, parse(args))
+		all = append(all, layerOf(args))
 	}
 	return all
 }
 
-// parse is the layer of these arguments.
-func parse(args string) layer {
-	l := layer{name: Simulator, args: strings.Fields(args)}
+// layerOf is the layer of these arguments.
+func layerOf(args string) layer {
+	l := layer{name: simulator, args: strings.Fields(args)}
 	if l.args[0] == "check" {
-		l.name = Checker
+		l.name = checker
 	}
 	return l
 }
@@ -158,7 +152,7 @@ func parse(args string) layer {
 // at is the layer with the one seed that its proof names; a walk of the checker stays as it is.
 func (l layer) at(proof string) layer {
 	m := regexp.MustCompile(`in seed (\d+) at event`).FindStringSubmatch(proof)
-	if l.name != Simulator || m == nil {
+	if l.name != simulator || m == nil {
 		return l
 	}
 	out := layer{name: l.name, args: slices.Clone(l.args)}

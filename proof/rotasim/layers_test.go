@@ -1,4 +1,4 @@
-package mutants
+package main
 
 import (
 	"os"
@@ -7,21 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	flaw "github.com/rota-run/rota/internal/proof/mutant"
+	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // TestTable: every flaw can still be put into the source, and has a name of its own.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	root, err := flaw.Root(t.Context())
+	root, err := mutant.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flaw.Flaws(all()).Check(root); err != nil {
+	if err := mutant.Flaws(allFlaws()).Check(root); err != nil {
 		t.Error(err)
 	}
 	names := map[string]bool{}
-	for _, f := range all() {
+	for _, f := range allFlaws() {
 		names[f.Name] = true
 	}
 	for name, args := range known() { // order-free: each is looked at
@@ -70,8 +70,8 @@ func TestTheSeedIsRemembered(t *testing.T) {
 	}
 	walk := all[1]
 	args := strings.Join(walk.at("G2: j#0 runs on two members at once").args, " ")
-	if args != strings.Join(walk.args, " ") || parse(args).name != Checker {
-		t.Errorf("remembered as %q, by the %s", args, parse(args).name)
+	if args != strings.Join(walk.args, " ") || layerOf(args).name != checker {
+		t.Errorf("remembered as %q, by the %s", args, layerOf(args).name)
 	}
 	if last.at("panic: runtime error").args[5] != last.args[5] {
 		t.Error("a proof without a seed changed the layer")
@@ -88,10 +88,10 @@ func TestTheSoundProgramIsAskedToo(t *testing.T) {
 	}
 	s := &program{path: path, done: make(map[string]func() (string, error))}
 	for range 2 { // the second answer is remembered
-		if err := s.passes(t.Context(), layer{name: Checker, args: []string{"check"}}); err != nil {
+		if err := s.passes(t.Context(), layer{name: checker, args: []string{"check"}}); err != nil {
 			t.Error(err)
 		}
-		err := s.passes(t.Context(), layer{name: Simulator, args: []string{"--first", "94"}})
+		err := s.passes(t.Context(), layer{name: simulator, args: []string{"--first", "94"}})
 		if err == nil || !strings.Contains(err.Error(),
 			"rotasim --first 94 finds this without the flaw too: a promise") {
 			t.Errorf("got %v", err)
