@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
-	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
 )
 

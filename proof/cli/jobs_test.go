@@ -14,8 +14,8 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/proof/process"
-	"github.com/rota-run/rota/proof/sim/history"
 )
 
 // job is a job as the command shows it.

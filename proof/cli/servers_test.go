@@ -15,11 +15,11 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/output"
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/zookeeper"
-	"github.com/rota-run/rota/proof/sim/history"
 )
 
 // shared is the server of one kind for all tests that leave it running. Each test has a store of its own on it.

@@ -18,8 +18,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/proof/process"
-	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -134,7 +134,7 @@ func (r *rolling) alone(least int) {
 		r.t.Errorf("%d overlaps in %d runs, want none in %d at least: %v", report.Overlaps, report.Runs, least,
 			report.Violations)
 	}
-	r.t.Logf("%d runs of %d tasks", report.Runs, report.Partitions)
+	r.t.Logf("%d runs", report.Runs)
 }
 
 // TestUpgradeAndBack plays docs/guide/upgrade.md with the binary of an earlier commit: each member of a cluster is

@@ -137,6 +137,7 @@ var rules = []rule{
 	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/guarding",
 		"internal/protocol/heartbeat", "internal/protocol/member", "internal/protocol/outbox"},
 		contracts...)}, // it knows no protocol
+	{"proof/history", contracts},
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/safetext"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota

@@ -27,14 +27,14 @@ var pureNames = []struct{ path, names string }{
 }
 
 // Pure tells whether a file must be pure: all of the packages cluster, internal/schedule, internal/flow,
-// internal/ordered, internal/protocol/heartbeat, internal/protocol/member and proof/sim/history, and every step*.go.
+// internal/ordered, internal/protocol/heartbeat, internal/protocol/member and proof/history, and every step*.go.
 func Pure(f *File) bool {
 	if f.Test {
 		return false
 	}
 	return slices.Contains([]string{"cluster", "internal/schedule", "internal/flow", "internal/protocol/heartbeat",
 		"internal/ordered", "internal/protocol/duty", "internal/protocol/outbox", "internal/protocol/elect",
-		"internal/protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
+		"internal/protocol/member", "proof/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
 }
 
 // Purity finds what pure code may not do: goroutines, channels, clocks, chance, the world outside, floats.

@@ -39,7 +39,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/output"
-	"github.com/rota-run/rota/proof/sim/history"
+	"github.com/rota-run/rota/proof/history"
 )
 
 // Process is a process that was started. Its methods may be called from any goroutine.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/proof/process"
-	"github.com/rota-run/rota/proof/sim/history"
 )
 
 func TestStart(t *testing.T) {

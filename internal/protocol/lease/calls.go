@@ -85,8 +85,8 @@ func (c *Caller) write(ctx context.Context, e Write) member.Event {
 }
 
 // usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share,
-// or was one perhaps, that was read by its key, and neither has the list shown another since nor did we write one. Those
-// that move are read by their keys, and so are all shares of a task that the pass before has laid out.
+// or was one perhaps, that was read by its key, and neither has the list shown another since nor did we write one. One
+// that moves is read by its key, and so is each share of a task that the pass before has laid out.
 func (e Survey) usable(d store.Doc) bool {
 	if _, moves := slices.BinarySearch(e.moves, d.Key); moves {
 		return false

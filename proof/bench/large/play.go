@@ -13,8 +13,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/bench/internal/measure"
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/proof/process"
-	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
 )
 

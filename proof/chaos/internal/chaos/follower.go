@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/lease"
 	rotasync "github.com/rota-run/rota/internal/protocol/sync"
-	"github.com/rota-run/rota/proof/sim/history"
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )

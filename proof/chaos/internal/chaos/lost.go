@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/proof/sim/history"
+	"github.com/rota-run/rota/proof/history"
 )
 
 // lost is the time that tasks were without an owner who was awake, in seconds of tasks, of all gaps that began after

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/proof/sim/history"
+	"github.com/rota-run/rota/proof/history"
 )
 
 // TestLost: a gap counts under the event after which it began, also where it goes on after another one.

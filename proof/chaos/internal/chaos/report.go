@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/proof/process"
-	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
 )
 

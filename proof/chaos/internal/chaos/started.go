@@ -13,8 +13,8 @@ import (
 	"syscall"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/history"
 	"github.com/rota-run/rota/proof/process"
-	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
 )
 

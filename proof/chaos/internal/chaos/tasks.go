@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/proof/sim/history"
+	"github.com/rota-run/rota/proof/history"
 )
 
 // tasks are the task files.
