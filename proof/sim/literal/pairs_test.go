@@ -133,7 +133,11 @@ func (s peerSet) each(yield func(peer) bool) { // in the order of the names
 
 // String lists the names: "A, B".
 func (s peerSet) String() string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(slices.Collect(s.each)), "[]"), " ", ", ")
+	var names []string
+	for p := range s.each {
+		names = append(names, p.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 // kind is one of the commands of the document that concern the ring.

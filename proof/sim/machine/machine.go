@@ -109,11 +109,11 @@ type Times struct {
 }
 
 // Bound is a time as thousandths of the TTL, polls, and round trips.
-type Bound struct{ TTL, Polls, Trips time.Duration }
+type Bound struct{ TTL, Polls, Trips int64 }
 
 // Of is how long it is.
 func (b Bound) Of(t Times) time.Duration {
-	return b.TTL*t.TTL/1000 + b.Polls*t.Poll + b.Trips*t.Slowest
+	return time.Duration(b.TTL)*t.TTL/1000 + time.Duration(b.Polls)*t.Poll + time.Duration(b.Trips)*t.Slowest
 }
 
 // Gap is for how long a partition may have no owner after one failure of this kind, by clocks that are right: the time
