@@ -91,10 +91,7 @@ func (e Survey) usable(d store.Doc) bool {
 	if _, moves := slices.BinarySearch(e.moves, d.Key); moves {
 		return false
 	}
-	known := e.known
-	if known == nil {
-		known = &facts{}
-	}
+	known := cmp.Or(e.known, &facts{})
 	p, ok := known.partition(d)
 	if ok {
 		job, task, _ := p.partition.ID.Split()

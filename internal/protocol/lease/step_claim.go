@@ -147,33 +147,39 @@ func (s *step) hold(h held) {
 
 // ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any
 // more, to hold on to it would keep us from claiming it again. Where it is, the same may be refused again, as by what
-// an old copy of the store shows of members: nothing is said for a poll.
-func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
-	if at := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == partitionKey(id) }); at >= 0 {
-		s.ownSeen(docs[at], id)
-	}
+// an old copy of the store shows: nothing is said for a poll. What was lost is a write that may have given it up.
+func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID, lost bool) {
+	s.held = slices.Clone(s.held)
 	if i, ok := findHeld(s.held, id); ok {
-		s.held = slices.Clone(s.held)
-		s.held[i].next = s.At.Add(s.Poll)
+		if s.held[i].next = s.At.Add(s.Poll); lost {
+			s.held[i].missing = cmp.Or(s.held[i].missing, s.At)
+		}
+	}
+	for _, d := range docs {
+		if d.Key == partitionKey(id) {
+			s.ownSeen(d, id)
+		}
 	}
 }
 
 // ownSeen takes in what a read shows of a partition that we hold. A copy of the store that was cut off shows what was,
 // and what nobody has acknowledged: that it is not ours counts when no read has shown otherwise for a TTL. To give it
-// up before, and to find it later, would run it again.
+// up before, and to find it later, would run it again. That it runs again counts then too, where it may be given up.
 func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	i, ok := findHeld(s.held, id)
 	if !ok {
 		return
 	}
-	if p, there := s.known.partition(d); there && s.shows(p, i) {
+	s.held = slices.Clone(s.held)
+	h := &s.held[i]
+	long := s.At.Sub(cmp.Or(h.missing, s.At)) >= s.Silence(heartbeat.Observation{})
+	if p, there := s.known.partition(d); there && s.shows(p, i) && (long || h.missing == 0 ||
+		h.partition.State == cluster.PartitionGranted || p.partition.State != cluster.PartitionGranted) {
 		s.ownChanged(d)
 		return
 	}
-	s.held = slices.Clone(s.held)
-	h := &s.held[i]
 	h.missing = cmp.Or(h.missing, s.At)
-	if h.next = s.At.Add(s.Poll); s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {
+	if h.next = s.At.Add(s.Poll); long {
 		s.held = slices.Delete(s.held, i, i+1)
 	}
 }

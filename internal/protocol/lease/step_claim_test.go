@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -103,6 +104,29 @@ func TestARefusalKeepsWhatIsOurs(t *testing.T) {
 	s.refused(t, p.get(needs(cluster.Stopped{Partition: s.held[0].id})...))
 	if len(s.held) != 1 || s.held[0].partition.State != cluster.PartitionGranted {
 		t.Errorf("the member holds %+v, want what its document says", s.held)
+	}
+}
+
+// TestAnOldCopyAfterALostWrite: a partition was given up by a write that nobody has answered, and may run elsewhere. An
+// old copy of the store shows that it is ours: it runs again only when all reads say so for a TTL.
+func TestAnOldCopyAfterALostWrite(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	s := holder(t, p)
+	s.At, s.Params.TTL = 1, 10*time.Second
+	docs := p.get(needs(cluster.Stopped{Partition: s.held[0].id})...)
+	s.tell()
+	x := s.tries[0]
+	x.docs, x.lost = docs, true
+	s.decide(0, x)
+	silence := s.Silence(heartbeat.Observation{})
+	for _, after := range []time.Duration{0, silence - 1, silence} {
+		if s.At = protocol.Instant(1).Add(after); after > 0 {
+			s.ownReadBack(docs, s.held[0].id, false)
+		}
+		if runs := s.held[0].partition.State == cluster.PartitionGranted; runs != (after == silence) {
+			t.Errorf("after %s it runs: %t", after, runs)
+		}
 	}
 }
 

@@ -35,9 +35,8 @@ type look struct {
 }
 
 type freeSince struct {
-	partition cluster.PartitionID
-	token     cluster.Token
-	since     protocol.Instant
+	grantID
+	since protocol.Instant
 }
 
 func (l look) freeSince(e boardFree) protocol.Instant {
@@ -135,8 +134,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 	default:
 		if s.watches() {
-			o := s.lead.beats.Of(d.Key)
-			s.lead.beats = s.lead.beats.With(o.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
+			s.lead.beats = s.lead.beats.With(s.lead.beats.Of(d.Key).Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
 		}
 	}
 	return nil
@@ -159,7 +157,7 @@ func (s *step) seeBoard(b boardDoc) {
 	s.look.board = b
 	since := make([]freeSince, 0, len(b.Free))
 	for _, e := range b.Free {
-		since = append(since, freeSince{e.Partition, e.Token, cmp.Or(s.look.freeSince(e), s.At)})
+		since = append(since, freeSince{grantID{e.Partition, e.Token}, cmp.Or(s.look.freeSince(e), s.At)})
 	}
 	s.look.since = since
 }

@@ -284,13 +284,13 @@ func TestOldReadsTakeNothing(t *testing.T) {
 	before := written(key, "", x.doc)
 	before.Version = "of the copy"
 	s.ownSeen(before, id)
-	s.ownReadBack([]store.Doc{before}, id)
+	s.ownReadBack([]store.Doc{before}, id, false)
 	if len(s.held) != 1 || s.held[0].version == before.Version {
 		t.Fatalf("it holds %+v after an old read", s.held)
 	}
 	missing := []store.Doc{{Key: key}}
 	for range 10 {
-		s.ownReadBack(missing, id)
+		s.ownReadBack(missing, id, false)
 		s.At = s.At.Add(time.Second)
 	}
 	if len(s.held) != 1 {
@@ -302,7 +302,7 @@ func TestOldReadsTakeNothing(t *testing.T) {
 		t.Error("it says the same again at once")
 	}
 	s.At = s.At.Add(time.Second)
-	s.ownReadBack(missing, id)
+	s.ownReadBack(missing, id, false)
 	if len(s.held) != 0 {
 		t.Errorf("it holds %+v, which was missing for longer than a TTL", s.held)
 	}

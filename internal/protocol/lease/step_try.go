@@ -188,7 +188,7 @@ func (s *step) finishTry(i int, t try) {
 	case t.result.Accepted && t.put.Key != "":
 		s.ownChanged(t.put)
 	case !t.result.Accepted: // what was read may be what a write of ours has left, of which we did not hear
-		s.ownReadBack(t.docs, id)
+		s.ownReadBack(t.docs, id, t.lost)
 	}
 }
 
