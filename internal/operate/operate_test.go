@@ -487,7 +487,7 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// What the store has called its call is not called so again.
+// TestARefusalIsSaidOnce: the error of a command that the store refuses names the call of the store once.
 func TestARefusalIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	st := memory.New().Open()
@@ -496,6 +496,6 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 	large.Tasks[0].Definition = make([]byte, memory.MaxRecord)
 	_, err := must.Get(replica.Protocol{}.Client(st))(t).Propose(t.Context(), cluster.SubmitJob{Job: "x", Spec: large})
 	if !errors.Is(err, store.ErrTooLarge) || strings.Count(err.Error(), "append") != 1 {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want ErrTooLarge that says append once", err)
 	}
 }

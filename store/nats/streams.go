@@ -128,9 +128,9 @@ func (w *wire) streamConfig(ctx context.Context, name string) (jetstream.StreamC
 
 // makeStream makes a stream. Somebody else may do so at the same time: to make it twice in the same way is no error.
 //
-// A server that is alone and was killed while it made the stream has its description without the checksum. It uses what
-// it finds, never completes it, and leaves the stream out at its next start. So it is told to write both again; an
-// update that changes nothing is all that it takes, and without it the stream is as good as the server made it.
+// A single server that is killed while it makes a stream may keep the description without its checksum. It serves the
+// stream when somebody makes it again, but never adds the checksum, and skips the stream at its next start. An update
+// that changes nothing makes it write both. Where that fails, the stream can be used all the same.
 func (w *wire) makeStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.StreamConfig, error) {
 	var out streamInfo
 	err := w.api(ctx, "STREAM.CREATE", want.Name, want, &out, true)
@@ -138,7 +138,9 @@ func (w *wire) makeStream(ctx context.Context, want jetstream.StreamConfig) (jet
 		return w.streamConfig(ctx, want.Name) // with other replicas, for instance
 	}
 	if err == nil && out.Cluster == nil {
-		_ = w.api(ctx, "STREAM.UPDATE", want.Name, want, nil, true)
+		if err := w.api(ctx, "STREAM.UPDATE", want.Name, want, nil, true); err != nil {
+			w.log.Warn("write the description of a new stream again", "stream", want.Name, "err", err)
+		}
 	}
 	return out.Config, err
 }

@@ -227,7 +227,7 @@ func docsCalls(h *history, keys int) func(context.Context, store.Docs, int, int,
 		case 4:
 			in.op = "delete"
 		}
-		if unknown[client] == 2 {
+		if unknown[client] >= 2 {
 			in = docsInput{op: "get", key: key}
 		}
 		out := h.docsDo(ctx, client, docs, docs, in)

@@ -60,7 +60,7 @@ func newPass(f *facts, atMS int64, name string, was former, old ...cluster.JobID
 		if !f.current(x) || !x.there() {
 			continue
 		} else if f.superseded(x) {
-			p.laid = "" // who has read its job before may claim it yet
+			p.laid = "" // a member that read its job earlier may yet claim it
 		}
 		if j, _ := f.job(job); x.doc.Spec < j.job.SpecIndex {
 			todo.Stale = append(todo.Stale, x.partition.ID)

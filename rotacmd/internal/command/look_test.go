@@ -111,9 +111,12 @@ func TestHostileNames(t *testing.T) {
 }
 
 // Whoever renews its heartbeat lives, whatever its clock says; one look takes a young heartbeat for a sign of life,
-// --check does not.
+// --check does not. What is paused is counted, and not wrong.
 func TestCheckLooksForASecondHeartbeat(t *testing.T) {
-	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadEvery)})
+	paused := one(cluster.SpreadSingle)
+	paused.Tasks[0].Pin = "nobody"
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadEvery), "y": paused})
+	w.shows("job pause y", exitOK, "y is paused")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	w.beat("a", time.Hour)
 	w.beat("b", -time.Hour)
@@ -129,12 +132,12 @@ func TestCheckLooksForASecondHeartbeat(t *testing.T) {
 			}
 		}
 	}()
-	w.shows("status", exitOK, "members 2 · tasks 2: 2 running")
-	w.shows("status --check", exitOK, "ok: 2 members, 2 tasks\n")
+	w.shows("status", exitOK, "members 2 · tasks 3: 2 running, 1 paused")
+	w.shows("status --check", exitOK, "ok: 2 members, 3 tasks: 1 paused\n")
 	close(stop)
 	<-stopped
 	w.beat("a", -time.Hour)
-	w.shows("status", exitOK, "members 2 · tasks 2: 2 running")
+	w.shows("status", exitOK, "members 2 · tasks 3: 2 running, 1 paused")
 	w.shows("status --check", exitFailed, "members that are probably dead: 2")
 }
 

@@ -98,7 +98,7 @@ func (o *observer) showStatus(ctx context.Context, check bool) error {
 		return failed(o.hint("rota status"), "%s", strings.Join(wrong, ", "))
 	case check:
 		_, err = fmt.Fprintf(o.stdout, "ok: %s, %s%s\n", many(s.Members.Total, "member"), many(s.Tasks.Total, "task"),
-			restText(s.Tasks))
+			taskText(view.TaskCounts{Paused: s.Tasks.Paused, Held: s.Tasks.Held}))
 	default:
 		err = o.printOverview(seen)
 	}
@@ -194,17 +194,6 @@ func memberText(c view.MemberCounts, unguarded []string) string {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// restText counts what does not run, and is not wrong.
-func restText(c view.TaskCounts) (text string) {
-	if c.Paused > 0 {
-		text = ", " + grouped(c.Paused) + " paused"
-	}
-	if c.Held > 0 {
-		text += ", " + grouped(c.Held) + " held for a restart"
-	}
-	return text
 }
 
 // taskText is the counts that are not zero, after a colon.

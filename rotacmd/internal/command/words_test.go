@@ -34,8 +34,6 @@ func TestWords(t *testing.T) {
 		cluster.PrepareJoin{Member: "b", Heartbeat: "q"},
 		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1}}})
 	for want, got := range map[string]string{
-		", 1,000 paused, 2 held for a restart": restText(view.TaskCounts{Paused: 1000, Held: 2, Parked: 1}),
-
 		"999": grouped(999), "1,000": grouped(1000), "-100": grouped(-100), "-48,211,000": grouped(-48211000),
 		"-": ago(0, now), "now": ago(ms(999*time.Millisecond), now), "59s": ago(ms(59*time.Second), now),
 		"59m": ago(ms(59*time.Minute+59*time.Second), now),
