@@ -123,8 +123,9 @@ func TestWhatAnErrorProves(t *testing.T) {
 			}
 			ended, cancel := context.WithCancelCause(context.Background())
 			cancel(errGaveUp)
-			if got := writeError(ended, err, c.sent); !errors.Is(got, errGaveUp) {
-				t.Errorf("%v (sent: %t), ctx ended: %v does not wrap the cause", err, c.sent, got)
+			if got := writeError(ended, err, c.sent); !errors.Is(got, errGaveUp) ||
+				errors.Is(got, unknown) != errors.Is(c.want, unknown) {
+				t.Errorf("%v (sent: %t), ctx ended: %v, want the cause, and %v", err, c.sent, got, c.want)
 			}
 			if got := readError(ended, err); !errors.Is(got, errGaveUp) || errors.Is(got, away) {
 				t.Errorf("%v of a read, ctx ended: %v", err, got)

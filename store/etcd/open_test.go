@@ -48,6 +48,16 @@ func TestPausesStayShort(t *testing.T) {
 	})
 }
 
+// TestClosedLeaseEndsItsStream: the server would else serve it as long as the handle lives.
+func TestClosedLeaseEndsItsStream(t *testing.T) {
+	t.Parallel()
+	streaming, cancel := context.WithCancel(t.Context())
+	(&lease{turn: make(chan struct{}, 1), cancel: cancel}).Close()
+	if streaming.Err() == nil {
+		t.Error("the stream of a closed lease goes on")
+	}
+}
+
 // TestBadOptions opens with options that are refused before any server is asked.
 func TestBadOptions(t *testing.T) {
 	t.Parallel()

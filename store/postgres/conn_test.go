@@ -126,6 +126,19 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestWhatIsAskedAgain: after an answer of the server, a change is made again where that was undone, and a read also
+// where the server may be there soon.
+func TestWhatIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string][2]bool{codeSerialization: {true, true}, codeDeadlock: {true, true},
+		codeStarting: {false, true}, codeShutdown: {false, true}, codeCrashed: {false, true}, codeTooMany: {false, true},
+		codeNoStatement: {false, true}, codePrivilege: {}, codeReadOnly: {}, codeNoTable: {}} {
+		if err := answer("ERROR", code); undone(err) != want[0] || passing(err) != want[1] {
+			t.Errorf("%s: a change is made again: %v, a read: %v; want %v", code, undone(err), passing(err), want)
+		}
+	}
+}
+
 func TestServers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

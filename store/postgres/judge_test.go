@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"context"
 	"encoding/binary"
+	"log/slog"
+	"slices"
 	"testing"
 	"time"
 )
@@ -85,6 +88,20 @@ func TestGraceGrowsWithARequest(t *testing.T) {
 		if got := graceAfter(took); got != want {
 			t.Errorf("after a request of %v: %v, want %v", took, got, want)
 		}
+	}
+}
+
+// TestWatchIsThere: a watch hears of what comes from its first hint on, until it has ended.
+func TestWatchIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWire(Options{Logger: slog.New(slog.DiscardHandler), Connections: lineConnections})
+	w.line.once.Do(func() {})
+	w.line.now = &lineConn{}
+	var there []int
+	ctx, cancel := context.WithCancel(t.Context())
+	_ = (&schema{wire: w}).Watch(ctx, "a/", func() { there = append(there, len(w.hub.watches)); cancel() })
+	if there = append(there, len(w.hub.watches)); !slices.Equal(there, []int{1, 0}) {
+		t.Errorf("at the first hint, and after the end, there are %d watches", there)
 	}
 }
 

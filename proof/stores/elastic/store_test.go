@@ -126,11 +126,8 @@ func TestDriver(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		s.Server(t) // it may take longer to start than a test may take
 		hurry := func(o *elastic.Options) { o.Timeout = 2 * time.Second }
-		drivertest.Documents(t, drivertest.Setup{
-			Open: rig.Drivers(s.place(), elastic.OpenDriver, func(d engine.Driver) drivertest.Documenter { return d }),
-			Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
-				return rig.ThroughLink(t, s.place(), elastic.OpenDriver, hurry, newest)
-			},
+		rig.Documents(t, s.place(), elastic.OpenDriver, func(t *testing.T) (_, _ engine.Driver, _ drivertest.Link) {
+			return rig.ThroughLink(t, s.place(), elastic.OpenDriver, hurry, newest)
 		})
 	})
 }

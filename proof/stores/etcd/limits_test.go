@@ -135,7 +135,9 @@ func TestFullServer(t *testing.T) {
 		t.Errorf("open: error %v, want ErrUnavailable", err)
 	}
 	o.ReadOnly = true
-	if got := headOf(t, openWith(t, o)); got != head {
+	observer := must.Get(etcd.Open(ctx, o))(t)
+	defer observer.Close()
+	if got := headOf(t, observer); got != head {
 		t.Errorf("an observer reads head %d, want %d", got, head)
 	}
 }
@@ -217,6 +219,73 @@ func TestLeaseIsTaken(t *testing.T) {
 	}
 	if n := r.count(t, r.docs()); n != 0 {
 		t.Errorf("%d rows of the lease are left", n)
+	}
+}
+
+// TestLeaseCountsFromItsRequests holds answers back: a lease begins, and is renewed, when that was asked for.
+func TestLeaseCountsFromItsRequests(t *testing.T) {
+	t.Parallel()
+	_, d, link, _ := behind(t)
+	var l driver.Lease
+	for i, call := range []func() (asked time.Time, err error){
+		func() (asked time.Time, err error) {
+			if l, err = d.Lease(rig.Deadline(t), time.Minute); err == nil {
+				asked = l.Began()
+			}
+			return asked, err
+		},
+		func() (time.Time, error) { return l.Renew(rig.Deadline(t)) },
+	} {
+		link.StallReplies()
+		before, over := link.Stats().Requests, make(chan struct{})
+		var asked time.Time
+		var err error
+		go func() { defer close(over); asked, err = call() }()
+		rig.Eventually(t, "the request is sent", func() bool { return link.Stats().Requests > before+2*ping })
+		sent := time.Now()
+		rig.Heal(t, link)
+		if <-over; err != nil || asked.After(sent) {
+			t.Errorf("request %d: %v, and it counts from %v after it was sent on", i, err, asked.Sub(sent))
+		}
+	}
+	l.Close()
+}
+
+// ping is how many bytes a ping of HTTP/2 has; a call has more than two of them.
+const ping = 17
+
+// TestLeaderless loses the other two of three servers: a watch ends at the one that is left, which hears of nothing.
+func TestLeaderless(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, server.Options{Nodes: 3, NoSync: true})
+	d, over, hint := openDriver(t, through(options(), c.Endpoints()[0])), make(chan error, 1), make(chan struct{})
+	go func() { over <- d.Watch(rig.Deadline(t), "w/", sync.OnceFunc(func() { close(hint) })) }()
+	<-hint
+	c.Kill(1)
+	c.Kill(2)
+	if err := <-over; !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("the watch ended with %v, want ErrUnavailable", err)
+	}
+}
+
+// TestSilentRenewal: a lease whose stream falls silent is renewed over another connection, long before it ends.
+func TestSilentRenewal(t *testing.T) {
+	t.Parallel()
+	o := options()
+	link := rig.Link(t, o.Endpoints[0])
+	d := openDriver(t, through(o, link.Addr(), o.Endpoints[0]))
+	const ttl = 12 * time.Second
+	var l driver.Lease
+	rig.Eventually(t, "a renewal takes the link", func() bool { // the client takes turns
+		l = leased(t, d, ttl)
+		before := link.Stats().Requests
+		must.Succeed(t, must.Err(l.Renew(rig.Deadline(t))))
+		return link.Stats().Requests > before
+	})
+	link.Stall()
+	began := time.Now()
+	if _, err := l.Renew(rig.Deadline(t)); err != nil || time.Since(began) > ttl/2 {
+		t.Errorf("renewed after %v: %v", time.Since(began), err)
 	}
 }
 

@@ -10,41 +10,109 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	server "github.com/rota-run/rota/proof/server/etcd"
-
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// oldServer answers as an etcd of a version, with nothing in it.
-type oldServer struct {
+// pretender answers as an etcd of a version.
+type pretender struct {
 	pb.UnimplementedKVServer
 	pb.UnimplementedMaintenanceServer
 	version string
+	made    func(key string) (bool, error) // whether a put of a key is made, and what the answer says
+	rows    sync.Map                       // *mvccpb.KeyValue by key
 }
 
-func (oldServer) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
-	out := &pb.TxnResponse{Header: &pb.ResponseHeader{}, Succeeded: true}
-	for range r.Success {
+func (s *pretender) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+	out := &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: 7}, Succeeded: true}
+	for _, op := range r.Success {
+		if put := op.GetRequestPut(); put != nil {
+			made, err := s.made(string(put.Key))
+			if made {
+				s.rows.Store(string(put.Key), &mvccpb.KeyValue{Key: put.Key, Value: put.Value, ModRevision: 7})
+			}
+			return out, err
+		}
+		found := &pb.RangeResponse{}
+		if row, ok := s.rows.Load(string(op.GetRequestRange().Key)); ok {
+			found.Kvs = []*mvccpb.KeyValue{row.(*mvccpb.KeyValue)}
+		}
 		out.Responses = append(out.Responses,
-			&pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: &pb.RangeResponse{}}})
+			&pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: found}})
 	}
 	return out, nil
 }
 
-func (s oldServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+func (s *pretender) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	return &pb.StatusResponse{Version: s.version}, nil
+}
+
+// serve serves what it is until the test ends, and returns the address.
+func (s *pretender) serve(t testing.TB) string {
+	t.Helper()
+	all := grpc.NewServer()
+	pb.RegisterKVServer(all, s)
+	pb.RegisterMaintenanceServer(all, s)
+	return serveGRPC(t, all)
+}
+
+// TestWhatBecameOfAChange: where the answer does not say whether a change was made, what stands there does.
+func TestWhatBecameOfAChange(t *testing.T) {
+	t.Parallel()
+	full, broken := rpctypes.ErrGRPCNoSpace, status.Error(codes.Unavailable, "broken")
+	for name, c := range map[string]struct { // order-free: each has a server of its own
+		key          string // below the prefix
+		made         bool
+		answer, want error
+	}{
+		"full before it": {"d/a", false, full, store.ErrUnavailable}, "full by it": {"d/a", true, full, store.ErrUnknown},
+		"a store that was made":     {"format", true, broken, nil},
+		"a store that was not made": {"format", false, broken, store.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options()
+			o.Endpoints = []string{(&pretender{version: "3.5.0", made: func(key string) (bool, error) {
+				if key == o.Prefix+"/"+c.key {
+					return c.made, c.answer
+				}
+				return true, nil
+			}}).serve(t)}
+			d, err := etcd.OpenDriver(rig.Deadline(t), o)
+			if err == nil {
+				defer d.Close()
+				if c.key != "format" {
+					_, err = d.Swap(rig.Deadline(t), driver.Op{Key: c.key, Name: "test"})
+				}
+			}
+			if !errors.Is(err, c.want) || errors.Is(err, store.ErrUnknown) != errors.Is(c.want, store.ErrUnknown) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// TestAnyServerIsEnough opens where the first server is away.
+func TestAnyServerIsEnough(t *testing.T) {
+	t.Parallel()
+	openWith(t, through(options(), rig.Nobody(t), shared.Endpoints()[0]))
 }
 
 // serveGRPC serves until the test ends, and returns the address.
@@ -63,10 +131,7 @@ func TestOpenErrors(t *testing.T) {
 	t.Cleanup(web.Close)
 	certFile, keyFile, trusting := certificate(t)
 	secure := onServer(t, server.Options{CertFile: certFile, KeyFile: keyFile})
-	ancient := grpc.NewServer()
-	pb.RegisterKVServer(ancient, oldServer{})
-	pb.RegisterMaintenanceServer(ancient, oldServer{version: "3.3.27"})
-	old := serveGRPC(t, ancient)
+	old := (&pretender{version: "3.3.27"}).serve(t)
 	with := rig.With(options())
 	at := func(endpoint string) etcd.Options { return through(options(), endpoint) }
 	overTLS := func(c *tls.Config, name string) etcd.Options {
@@ -124,7 +189,7 @@ func TestFormat(t *testing.T) {
 	}{
 		"newer":         {"format", "rota 3", "format 3"},
 		"older":         {"format", "rota 1", "submit the jobs again"},
-		"foreign":       {"format", "something else", "not a Rota store"},
+		"foreign":       {"format", "other 2", "not a Rota store"},
 		"no number":     {"format", "rota", "not a Rota store"},
 		"foreign keys":  {"registry/pods", "x", "registry/pods"},
 		"what is there": {"format", "rota 2", ""},

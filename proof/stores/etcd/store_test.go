@@ -138,12 +138,8 @@ func TestDriver(t *testing.T) {
 		below := rawOf(t, o)
 		return func() any { return below.newest(t) }
 	}
-	drivertest.Documents(t, drivertest.Setup{
-		Open: rig.Drivers(place, etcd.OpenDriver, func(d full.Driver) drivertest.Documenter { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
-			return rig.ThroughLink(t, place, etcd.OpenDriver, func(o *etcd.Options) { o.Timeout = 2 * time.Second },
-				newest)
-		},
+	rig.Documents(t, place, etcd.OpenDriver, func(t *testing.T) (_, _ full.Driver, _ drivertest.Link) {
+		return rig.ThroughLink(t, place, etcd.OpenDriver, func(o *etcd.Options) { o.Timeout = 2 * time.Second }, newest)
 	})
 }
 

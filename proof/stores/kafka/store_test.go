@@ -173,23 +173,12 @@ func endOf(t testing.TB, c *kgo.Client, topic string) int64 {
 }
 
 // TestDriver: the driver keeps the promises of package driver, over a real broker.
-func TestDriver(t *testing.T) {
-	t.Parallel()
-	drivertest.Documents(t, drivertest.Setup{
-		Open: rig.Drivers(place, kafka.OpenDriver, func(d kafka.Driver) drivertest.Documenter { return d }),
-		Through: func(t *testing.T) (witness, behind drivertest.Documenter, l drivertest.Link) {
-			return throughLink(t)
-		},
-	})
-}
+func TestDriver(t *testing.T) { t.Parallel(); rig.Documents(t, place, kafka.OpenDriver, throughLink) }
 
 // TestJournal: so does its log.
 func TestJournal(t *testing.T) {
 	t.Parallel()
-	drivertest.Journals(t, drivertest.JournalSetup{
-		Open:    rig.Drivers(place, kafka.OpenDriver, func(d kafka.Driver) drivertest.Orderer { return d }),
-		Through: func(t *testing.T) (witness, behind drivertest.Orderer, l drivertest.Link) { return throughLink(t) },
-	})
+	rig.Journals(t, place, kafka.OpenDriver, throughLink, nil)
 }
 
 // TestLargeTogether: callers with the largest records append at once with others, and none is refused for it.

@@ -124,15 +124,7 @@ func throughLink(t *testing.T) (witness, through nats.Driver, l drivertest.Link)
 }
 
 // TestDriver: the driver keeps the promises of package driver, over a real server.
-func TestDriver(t *testing.T) {
-	t.Parallel()
-	drivertest.Documents(t, drivertest.Setup{
-		Open: rig.Drivers(place, nats.OpenDriver, func(d nats.Driver) drivertest.Documenter { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
-			return throughLink(t)
-		},
-	})
-}
+func TestDriver(t *testing.T) { t.Parallel(); rig.Documents(t, place, nats.OpenDriver, throughLink) }
 
 // TestDriverOfSmallMessages: also where a server takes small messages alone.
 func TestDriverOfSmallMessages(t *testing.T) {
@@ -142,29 +134,23 @@ func TestDriverOfSmallMessages(t *testing.T) {
 	t.Cleanup(c.Stop)
 	small := place
 	small.Fresh = func(testing.TB) nats.Options { return usual(nats.Options{URLs: c.URLs(), Bucket: bucket()}) }
-	drivertest.Documents(t, drivertest.Setup{
-		Open: rig.Drivers(small, nats.OpenDriver, func(d nats.Driver) drivertest.Documenter { return d }),
-	})
+	rig.Documents(t, small, nats.OpenDriver, nil)
 }
 
 // TestJournal: so does its log.
 func TestJournal(t *testing.T) {
 	t.Parallel()
-	drivertest.Journals(t, drivertest.JournalSetup{
-		Open:    rig.Drivers(place, nats.OpenDriver, func(d nats.Driver) drivertest.Orderer { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Orderer, l drivertest.Link) { return throughLink(t) },
-		Deposed: func(t *testing.T) (drivertest.Orderer, func(bool)) {
-			r := startRelay(t)
-			var d nats.Driver
-			r.inCluster(t, func() {
-				d = rig.Driver(t, nats.OpenDriver, usual(nats.Options{URLs: []string{r.url}, Bucket: bucket()}))
-			})
-			return d, func(on bool) {
-				if r.with(faithful); on {
-					r.with(r.past())
-				}
+	rig.Journals(t, place, nats.OpenDriver, throughLink, func(t *testing.T) (drivertest.Orderer, func(bool)) {
+		r := startRelay(t)
+		var d nats.Driver
+		r.inCluster(t, func() {
+			d = rig.Driver(t, nats.OpenDriver, usual(nats.Options{URLs: []string{r.url}, Bucket: bucket()}))
+		})
+		return d, func(on bool) {
+			if r.with(faithful); on {
+				r.with(r.past())
 			}
-		},
+		}
 	})
 }
 

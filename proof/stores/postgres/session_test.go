@@ -52,6 +52,9 @@ func TestSessionIsTied(t *testing.T) {
 	if n := ties(t, standing(t), o); n != 1 {
 		t.Errorf("%d ties of a session on a direct connection, want 1", n)
 	}
+	observer := o
+	observer.ReadOnly = true // and holds nothing: others must not see it die
+	<-must.Get(openWith(t, observer).Watch(rig.Deadline(t), ""))(t)
 	behind := openWith(t, through(o, rig.Link(t, o.Hosts[0]).Addr()))
 	n := rig.Session(t, behind, time.Minute)
 	if n := ties(t, standing(t), o); n != 1 {
@@ -85,6 +88,27 @@ func TestSessionOutlivesItsConnection(t *testing.T) {
 	if sessions(t, o) != 2 {
 		t.Errorf("%d sessions, want 2", sessions(t, o))
 	}
+}
+
+// TestLockIsTakenLater: the lock of a process that lost its connection is not free at once. It is tied when it is.
+func TestLockIsTakenLater(t *testing.T) {
+	t.Parallel()
+	o, ctx := options(t), rig.Deadline(t)
+	srv := standing(t)
+	rig.Session(t, openWith(t, o), time.Minute)
+	owner := must.Get(srv.SQL(ctx, fmt.Sprintf("SELECT owner FROM %q.ties", o.Schema)))(t)[0]
+	other := must.Get(srv.Connect(ctx, server.User))(t)
+	defer other.Close(ctx)
+	taken := make(chan error, 1)
+	go func() { taken <- must.Err(other.Exec(ctx, "SELECT pg_advisory_lock("+owner+")").ReadAll()) }()
+	rig.Eventually(t, "another waits for the lock", func() bool {
+		return count(t, srv, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND classid::bigint << 32 | objid::bigint = %s", owner) == 1
+	})
+	must.Succeed(t, must.Err(srv.SQL(ctx, fmt.Sprintf(terminate, o.Schema))))
+	must.Succeed(t, <-taken)
+	rig.Eventually(t, "the process is not tied", func() bool { return count(t, srv, "SELECT count(*) FROM %q.ties", o.Schema) == 0 })
+	must.Succeed(t, must.Err(other.Exec(ctx, "SELECT pg_advisory_unlock_all()").ReadAll()))
+	rig.Eventually(t, "it is tied again", func() bool { return ties(t, srv, o) == 1 })
 }
 
 // TestSessionOutlivesTheServer: all connections end with the server, and no process is dead.

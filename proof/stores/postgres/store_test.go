@@ -126,21 +126,13 @@ func throughLink(t *testing.T) (witness, through postgres.Driver, l drivertest.L
 // TestDriver: the driver keeps the promises of package driver, over a real server.
 func TestDriver(t *testing.T) {
 	t.Parallel()
-	drivertest.Documents(t, drivertest.Setup{
-		Open: rig.Drivers(place, postgres.OpenDriver, func(d postgres.Driver) drivertest.Documenter { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
-			return throughLink(t)
-		},
-	})
+	rig.Documents(t, place, postgres.OpenDriver, throughLink)
 }
 
 // TestJournal: so does its log.
 func TestJournal(t *testing.T) {
 	t.Parallel()
-	drivertest.Journals(t, drivertest.JournalSetup{
-		Open:    rig.Drivers(place, postgres.OpenDriver, func(d postgres.Driver) drivertest.Orderer { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Orderer, l drivertest.Link) { return throughLink(t) },
-	})
+	rig.Journals(t, place, postgres.OpenDriver, throughLink, nil)
 }
 
 // TestVigils: so do its vigils.

@@ -135,6 +135,31 @@ func Driver[O any, D interface{ Close() error }](t testing.TB, open func(context
 	return d
 }
 
+// Documents tests a driver with documents. through opens a witness and one behind a link; it may be nil.
+func Documents[O any, S Backend, D drivertest.Documenter](
+	t *testing.T, p Place[O, S], open func(context.Context, O) (D, error),
+	through func(*testing.T) (D, D, drivertest.Link),
+) {
+	t.Helper()
+	s := drivertest.Setup{Open: Drivers(p, open, func(d D) drivertest.Documenter { return d })}
+	if through != nil {
+		s.Through = func(t *testing.T) (_, _ drivertest.Documenter, _ drivertest.Link) { return through(t) }
+	}
+	drivertest.Documents(t, s)
+}
+
+// Journals tests a driver with a log. deposed is what drivertest.JournalSetup says, or nil.
+func Journals[O any, S Backend, D drivertest.Orderer](
+	t *testing.T, p Place[O, S], open func(context.Context, O) (D, error),
+	through func(*testing.T) (D, D, drivertest.Link), deposed func(*testing.T) (drivertest.Orderer, func(bool)),
+) {
+	t.Helper()
+	drivertest.Journals(t, drivertest.JournalSetup{
+		Open:    Drivers(p, open, func(d D) drivertest.Orderer { return d }),
+		Through: func(t *testing.T) (_, _ drivertest.Orderer, _ drivertest.Link) { return through(t) }, Deposed: deposed,
+	})
+}
+
 // Drivers returns what opens drivers of one new store.
 func Drivers[O any, S Backend, D interface{ Close() error }, A any](
 	p Place[O, S], open func(context.Context, O) (D, error), as func(D) A,

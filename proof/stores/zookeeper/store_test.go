@@ -131,15 +131,12 @@ func TestDriver(t *testing.T) {
 	t.Parallel()
 	hurry := func(o *zookeeper.Options) { o.Timeout = 2 * time.Second }
 	newest := func(t *testing.T, o zookeeper.Options) func() any { return nodesOf(t, o).state }
-	drivertest.Documents(t, drivertest.Setup{
-		Open: rig.Drivers(place, zookeeper.OpenDriver, func(d full.Driver) drivertest.Documenter { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
-			witness, through, l = rig.ThroughLink(t, place, zookeeper.OpenDriver, hurry, newest)
-			// It makes the folder that the tests write in.
-			must.Succeed(t, must.Err(witness.Swap(rig.Deadline(t),
-				driver.Op{Key: "other", Name: "test", Value: []byte("x")})))
-			return witness, through, l
-		},
+	rig.Documents(t, place, zookeeper.OpenDriver, func(t *testing.T) (witness, through full.Driver, l drivertest.Link) {
+		witness, through, l = rig.ThroughLink(t, place, zookeeper.OpenDriver, hurry, newest)
+		// It makes the folder that the tests write in.
+		must.Succeed(t, must.Err(witness.Swap(rig.Deadline(t),
+			driver.Op{Key: "other", Name: "test", Value: []byte("x")})))
+		return witness, through, l
 	})
 }
 

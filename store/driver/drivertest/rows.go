@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
@@ -236,6 +237,38 @@ func freed(t *testing.T, b *bench) {
 	}
 }
 
+// givenUp: a free that is lost says that some may be left, and a watch that does not begin leaves the handle free.
+func givenUp(t *testing.T, b *bench) {
+	if b.setup.Through == nil {
+		return
+	}
+	witness, through, link := b.setup.Through(t)
+	once := b.op("p/k", "x", "")
+	once.Once = true
+	b.swap(t, witness, once)
+	within := func(d time.Duration, call func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(b.ctx, d)
+		defer cancel()
+		return call(ctx)
+	}
+	link.Next(LostRequest, func() {})
+	err := within(3*time.Second, func(ctx context.Context) error { return through.Free(ctx, []string{once.Key}) })
+	link.Arrive()
+	if err == nil && b.row(t, witness, once.Key).Version != "" {
+		t.Error("a free that was lost is done, it says")
+	}
+	link.Next(LateRequest, func() {})
+	_ = within(time.Second/10, func(ctx context.Context) error { return through.Watch(ctx, "w/", func() {}) })
+	closed := make(chan error, 1)
+	go func() { closed <- through.Close() }()
+	select {
+	case <-closed:
+	case <-b.ctx.Done():
+		t.Error("a watch that was given up keeps its handle open")
+	}
+	link.Arrive()
+}
+
 func bytesAreTheCallers(t *testing.T, b *bench) {
 	d := b.setup.Open(t)()
 	o := b.op("k", "mine", "")
@@ -243,9 +276,12 @@ func bytesAreTheCallers(t *testing.T, b *bench) {
 	o.Value = given
 	b.swap(t, d, o)
 	copy(given, "xxxx")
-	copy(b.row(t, d, "k").Value, "yyyy")
-	if r := b.row(t, d, "k"); string(r.Value) != "mine" {
-		t.Errorf("the value became %q", r.Value)
+	twice := b.read(t, d, driver.Query{Keys: []string{"k", "k"}}).Keys
+	copy(twice[0].Value, "yyyy")
+	for _, r := range []driver.Row{twice[1], b.row(t, d, "k")} {
+		if string(r.Value) != "mine" {
+			t.Errorf("the value became %q", r.Value)
+		}
 	}
 }
 
@@ -260,37 +296,63 @@ func watchHints(t *testing.T, b *bench) {
 	})
 }
 
-// hintsOf wants a hint at the beginning and after each change, and that the watch ends with its context.
+// hintsOf wants a hint at the beginning, after what changes during that one, and after each change, and that the watch
+// ends with its context.
 func hintsOf(ctx context.Context, t *testing.T, watch func(context.Context, func()) error, change func()) {
 	t.Helper()
 	cause := errors.New("that is enough")
 	watching, cancel := context.WithCancelCause(ctx)
 	defer cancel(cause)
-	hints, over := make(chan struct{}, 1), make(chan error, 1)
-	go func() {
-		over <- watch(watching, func() {
-			select {
-			case hints <- struct{}{}:
-			default:
-			}
-		})
-	}()
-	for n := range 4 {
+	over, beside, hints := make(chan error, 2), make(chan struct{}, 1), make(chan struct{}, 1)
+	begin := func(hint func()) { go func() { over <- watch(watching, hint) }() }
+	tell := func(hints chan struct{}) {
+		select {
+		case hints <- struct{}{}:
+		default:
+		}
+	}
+	await := func(hints chan struct{}, n int) bool {
 		select {
 		case <-hints:
+			return true
 		case err := <-over:
 			if n > 0 || !errors.Is(err, errors.ErrUnsupported) {
 				t.Errorf("a watch ended by itself: %v", err)
 			}
-			return
 		case <-ctx.Done():
-			t.Fatalf("no hint of write %d", n)
+			t.Errorf("hint %d does not come", n)
 		}
+		return false
+	}
+	begin(func() { tell(beside) })
+	if !await(beside, 0) {
+		return
+	}
+	begun, calls := make(chan struct{}), atomic.Int32{}
+	begin(func() {
+		if calls.Add(1) > 1 {
+			tell(hints)
+			return
+		}
+		defer close(begun)
+		change()
+		select { // until the handle has heard of it
+		case <-beside:
+		case <-time.After(time.Second / 10): // one that hints from one goroutine hears of it later
+		}
+	})
+	for n := range 4 {
+		if !await(hints, n+1) {
+			return
+		}
+		<-begun
 		change()
 	}
 	cancel(cause)
-	if err := <-over; !errors.Is(err, cause) {
-		t.Errorf("the watch ended with %v", err)
+	for range 2 {
+		if err := <-over; !errors.Is(err, cause) {
+			t.Errorf("the watch ended with %v", err)
+		}
 	}
 }
 

@@ -61,6 +61,7 @@ func Documents(t *testing.T, s Setup) {
 		"swap with others is all":       swapWith,
 		"too large changes nothing":     tooLarge,
 		"freed keys are gone":           freed,
+		"what is given up is over":      givenUp,
 		"bytes are the caller's":        bytesAreTheCallers,
 		"a watch hints":                 watchHints,
 		"what has ended is refused":     ended,
