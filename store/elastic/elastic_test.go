@@ -205,10 +205,12 @@ func TestOddAnswers(t *testing.T) {
 func TestIndexes(t *testing.T) {
 	t.Parallel()
 	none, made := says("rota", 404, "index_not_found_exception"), says("rota", 400, "resource_already_exists_exception")
-	is := func(name, blocks string) fakeAnswer {
-		const text = `{%q:{"mappings":%s,"settings":{"index":{"number_of_shards":"1","blocks":{%s}}}}}`
-		return fakeAnswer{verb: "rota", status: 200, body: fmt.Sprintf(text, name, ours, blocks)}
+	as := func(name, mapping, settings string) fakeAnswer {
+		const text = `{%q:{"mappings":%s,"settings":{"index":{"number_of_shards":"1",%s}}}}`
+		return fakeAnswer{verb: "rota", status: 200, body: fmt.Sprintf(text, name, mapping, settings)}
 	}
+	is := func(name, blocks string) fakeAnswer { return as(name, ours, `"blocks":{`+blocks+`}`) }
+	more := strings.Replace(ours, `"properties":{`, `"properties":{"theirs":{"type":"keyword"},`, 1)
 	for name, c := range map[string]struct { // order-free: the tests are independent
 		readOnly bool
 		answers  []fakeAnswer
@@ -216,6 +218,8 @@ func TestIndexes(t *testing.T) {
 	}{
 		"made by another": {false, []fakeAnswer{none, made, is("rota", "")}, ""},
 		"gone again":      {false, []fakeAnswer{none, made, none}, "could not be made in time"},
+		"not on disk":     {false, []fakeAnswer{as("rota", ours, `"translog":{"durability":"async"}`)}, "on disk"},
+		"more fields":     {false, []fakeAnswer{as("rota", more, `"blocks":{}`)}, "takes fields that a Rota store has not"},
 		"refused":         {false, []fakeAnswer{none, says("rota", 400, "validation_exception")}, "status 400"},
 		"an alias":        {false, []fakeAnswer{is("rota-1", "")}, "is an alias"},
 		"blocked":         {false, []fakeAnswer{is("rota", `"write":"true"`)}, "is blocked"},
@@ -227,6 +231,23 @@ func TestIndexes(t *testing.T) {
 		err := s.identify(background)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestHealth: an index whose newest copy is away is not opened; who may not ask opens it.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	health := func(text string) fakeAnswer { return fakeAnswer{verb: "_cluster/health", status: 200, body: text} }
+	for want, answers := range map[string][]fakeAnswer{ // order-free: each is judged alone
+		"is red": {health(`{"status":"red","active_primary_shards":1}`)},
+		"":       {says("_cluster/health", 403, "security_exception")},
+		"is red: no node that has its newest copy": {health(`{"status":"yellow","active_primary_shards":0}`)},
+	} {
+		s, _ := handle(t, answers...)
+		if err := s.checkHealth(background); (err == nil) != (want == "") || err != nil &&
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", answers, err, want)
 		}
 	}
 }
@@ -270,6 +291,9 @@ func TestBodies(t *testing.T) {
 		if rapid.Bool().Draw(t, "object") {
 			object := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "object")
 			op.Value, _ = json.Marshal(object) // texts
+			if rapid.Bool().Draw(t, "wide") {
+				op.Value = bytes.ReplaceAll(op.Value, []byte(`":"`), []byte(`": "`))
+			}
 			op.Value = append([]byte(rapid.SampledFrom([]string{"", "v", "vv", "V"}).Draw(t, "kind")), op.Value...)
 		} else {
 			op.Value = rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	nc "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/internal/proof/must"
@@ -115,6 +116,28 @@ func TestOpenErrors(t *testing.T) {
 func TestOpenCancelled(t *testing.T) {
 	t.Parallel()
 	rig.Cancelled(t, nats.Open, nats.Options{URLs: []string{"nats://" + rig.Silent(t)}, Timeout: time.Hour})
+	late := proxyTo(t, address)
+	late.StallReplies()
+	rig.Cancelled(t, nats.Open, nats.Options{URLs: []string{"nats://" + late.Addr()}, Timeout: time.Hour})
+	rig.Heal(t, late)
+	rig.Eventually(t, "the connection that comes too late is closed", func() bool { return late.Stats().Open == 0 })
+}
+
+// TestStreamIsMadeMeanwhile: another member makes a stream after this one has found none, and does not make it in quite
+// the same way.
+func TestStreamIsMadeMeanwhile(t *testing.T) {
+	t.Parallel()
+	first, r := bucket(), startRelay(t)
+	openWith(t, nats.Options{Bucket: first})
+	door, others := backdoorTo(t, bucket()), backdoorTo(t, first)
+	r.onceAt("$JS.API.STREAM.INFO."+door.docs(), func(_ *nc.Msg, pass func() []byte) []byte {
+		none := pass()
+		c := others.stream(t, others.docs()).CachedInfo().Config
+		c.Name, c.Subjects, c.Description = door.docs(), []string{door.subject(">")}, "of another version"
+		must.Succeed(t, must.Err(door.js.CreateStream(rig.Deadline(t), c)))
+		return none
+	})
+	r.open(t, nats.Options{Bucket: door.bucket})
 }
 
 // TestForeignBuckets opens buckets whose streams have the right names, and are not what a store needs.

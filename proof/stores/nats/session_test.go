@@ -76,6 +76,9 @@ func TestSilentUser(t *testing.T) {
 		t.Fatalf("put of somebody else at an old version: %v, want ErrConflict", err)
 	}
 	must.Succeed(t, b.Delete(rig.Deadline(t), "s/2", v2))
+	if door.newest(t, door.doc("s/2")).Header.Get("Nats-TTL") == "" {
+		t.Error("what is left of a deleted document stays for ever")
+	}
 	mustPut(t, owner, "s/3", "", "") // writes what the session has again: s/1 alone
 	wantValue(t, b, "s/1", "z", v3)
 	if there(t, b, "s/2") {

@@ -93,8 +93,8 @@ func TestSessionOutlivesItsConnection(t *testing.T) {
 // TestLockIsTakenLater: the lock of a process that lost its connection is not free at once. It is tied when it is.
 func TestLockIsTakenLater(t *testing.T) {
 	t.Parallel()
-	o, ctx := options(t), rig.Deadline(t)
-	srv := standing(t)
+	srv, ctx := own(t, server.Options{}), rig.LongDeadline(t)
+	o := on(srv)
 	rig.Session(t, openWith(t, o), time.Minute)
 	owner := must.Get(srv.SQL(ctx, fmt.Sprintf("SELECT owner FROM %q.ties", o.Schema)))(t)[0]
 	other := must.Get(srv.Connect(ctx, server.User))(t)
@@ -106,7 +106,9 @@ func TestLockIsTakenLater(t *testing.T) {
 	})
 	must.Succeed(t, must.Err(srv.SQL(ctx, fmt.Sprintf(terminate, o.Schema))))
 	must.Succeed(t, <-taken)
-	rig.Eventually(t, "the process is not tied", func() bool { return count(t, srv, "SELECT count(*) FROM %q.ties", o.Schema) == 0 })
+	rig.Eventually(t, "the process has asked for its lock in vain", func() bool {
+		return count(t, srv, "SELECT count(*) FROM pg_stat_activity a WHERE state = 'idle' AND query LIKE 'SELECT pg_try_advisory_lock(%%' AND NOT EXISTS (SELECT 1 FROM %q.ties)", o.Schema) == 1
+	})
 	must.Succeed(t, must.Err(other.Exec(ctx, "SELECT pg_advisory_unlock_all()").ReadAll()))
 	rig.Eventually(t, "it is tied again", func() bool { return ties(t, srv, o) == 1 })
 }

@@ -20,7 +20,7 @@ func swapCompares(t *testing.T, b *bench) {
 	v := b.swap(t, d, first)
 	b.holds(t, d, first)
 	b.conflict(t, d, b.op("k", "y", ""))
-	b.conflict(t, d, b.op("k", "y", "no such version"))
+	b.conflict(t, d, b.op("k", "y", "no such version\x00\xff"))
 	b.conflict(t, d, b.op("other", "y", v))
 	second := b.op("k", "y", v)
 	b.swap(t, d, second)
