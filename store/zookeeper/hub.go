@@ -30,7 +30,6 @@ type hub struct {
 	wg   sync.WaitGroup
 	wake chan struct{} // room for one: some watch is dirty
 	look time.Duration // lookTime
-	made int           // armings that the goroutine has made, its own
 
 	mu      sync.Mutex
 	running bool
@@ -154,7 +153,6 @@ func (h *hub) dirty() []*watch {
 
 // serve arms what a watch needs, and gives a hint if something was missed meanwhile, or may have been.
 func (h *hub) serve(w *watch) {
-	before := h.made
 	err := w.arm(h)
 	if err != nil && w.begun && h.ctx.Err() == nil {
 		h.c.log.Debug("arm a watch", "prefix", w.prefix, "err", err)
@@ -169,7 +167,7 @@ func (h *hub) serve(w *watch) {
 		return
 	}
 	switch {
-	case err == nil && !w.owed && h.made == before:
+	case err == nil && !w.owed:
 		return
 	case err == nil:
 		w.owed = false
@@ -254,10 +252,22 @@ func (h *hub) arm(spots ...spot) ([]node, error) {
 		}
 		nodes[i] = n
 		if r.set {
-			h.made++
+			h.missed(spots[i])
 		}
 	}
 	return nodes, failed
+}
+
+// missed owes a hint to each watch of a spot that was not armed for a while: they share what is armed now.
+func (h *hub) missed(at spot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := range h.watches {
+		if w.wants(h.c.o, at.path) {
+			w.owed = true
+			h.touch(w)
+		}
+	}
 }
 
 // claim registers a read of the goroutine. That of another one may be under way, and may fail.
