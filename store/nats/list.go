@@ -115,8 +115,6 @@ func (w *wire) batch(ctx context.Context, stream string, r batchRequest) (page [
 			return page, left, err
 		case "404":
 			return page, 0, nil
-		case "503":
-			return nil, 0, sendError(ctx, nc.ErrNoResponders, false)
 		default:
 			return nil, 0, fmt.Errorf("%w: status %s %s", store.ErrUnavailable, status, raw.Header.Get("Description"))
 		}

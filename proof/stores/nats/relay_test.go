@@ -269,22 +269,6 @@ func TestReadsAreConfirmed(t *testing.T) {
 	}
 }
 
-// TestNobodyLists: where no node answers, a list is not empty.
-func TestNobodyLists(t *testing.T) {
-	t.Parallel()
-	r := startRelay(t)
-	s := r.open(t, nats.Options{Bucket: bucket(), Timeout: 2 * time.Second})
-	r.with(func(m *nc.Msg, pass func() []byte) []byte {
-		if strings.HasPrefix(m.Subject, "$JS.API.DIRECT.GET.") {
-			return refuse(t, m)
-		}
-		return pass()
-	})
-	if docs, err := s.List(rig.Deadline(t), ""); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("list: %v, %v; want ErrUnavailable", docs, err)
-	}
-}
-
 // TestLostRecord removes a record between others: a reader must get an error that does not say that it was trimmed.
 func TestLostRecord(t *testing.T) {
 	t.Parallel()
