@@ -50,7 +50,7 @@ func TestLine(t *testing.T) {
 	l.connected(c)
 	first := l.current()
 	await := func(what string, is func() bool) {
-		for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) { // waits: for the client
+		for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) { // waits: for the client
 			if time.Now().After(end) {
 				t.Fatal(what)
 			}

@@ -42,6 +42,7 @@ func Journals(t *testing.T, s JournalSetup) {
 			"it begins where it was begun": begins,
 			"bytes are the caller's":       recordsAreTheCallers,
 			"a watch hints":                journalHints,
+			"a dropped log is not found":   dropped,
 			"what has ended is refused":    journalEnded,
 			"the outcome is told":          journalOutcomes,
 			"a shorter log is refused":     shorterLog,
@@ -220,10 +221,12 @@ func begins(t *testing.T, b *journals) {
 	}
 	conflict(index + 1)
 	conflict(index - 1)
-	if next := b.appends(t, d, "next")[0]; next <= index {
+	next := b.appends(t, d, "next")[0]
+	if next <= index {
 		t.Errorf("the first index is %d", next)
 	}
 	conflict(index)
+	conflict(next)
 	b.all(t, other, index, 10, "next")
 }
 
@@ -246,6 +249,41 @@ func journalHints(t *testing.T, b *journals) {
 		n++
 		b.appends(t, of(open()), fmt.Sprint(n))
 	})
+}
+
+// dropped: another handle drops a named log, and those who hold it are told.
+func dropped(t *testing.T, b *journals) {
+	open := b.setup.Open(t)
+	d := open()
+	mine, named := any(d).(driver.NamedJournals)
+	if !named {
+		return
+	}
+	if _, err := mine.OpenJournal(b.ctx, "named", false); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("open a log that is not there: %v", err)
+	}
+	j, err := mine.OpenJournal(b.ctx, "named", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.appends(t, j, "x")
+	for range 2 { // it may be repeated
+		if err := any(open()).(driver.NamedJournals).DropJournal(b.ctx, "named"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, call := range map[string]func() error{ // order-free: each is judged alone
+		"read":   func() error { _, _, _, err := j.Read(b.ctx, 0, 1); return err },
+		"append": func() error { _, err := j.Append(b.ctx, [][]byte{nil}); return err },
+	} {
+		err := call()
+		for d.Limits().Lingers && !errors.Is(err, store.ErrNotFound) && b.ctx.Err() == nil {
+			err = call()
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s of a log that was dropped: %v", name, err)
+		}
+	}
 }
 
 func journalEnded(t *testing.T, b *journals) {
@@ -294,24 +332,29 @@ func shorterLog(t *testing.T, b *journals) {
 	if b.setup.Deposed == nil {
 		return
 	}
-	for _, how := range []string{"append", "read"} {
+	for _, how := range []string{"append", "read", "freed"} {
 		t.Run(how, func(t *testing.T) {
 			d, deposed := b.setup.Deposed(t)
-			b.appends(t, of(d), "one")
-			b.read(t, of(d), 0, 10)
+			one := b.appends(t, of(d), "one")
+			if how == "freed" {
+				if err := of(d).Free(b.ctx, one[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.read(t, of(d), one[0], 10)
 			deposed(true)
 			b.appends(t, of(d), "two")
 			if how == "read" {
 				deposed(false)
-				b.read(t, of(d), 0, 10)
+				b.read(t, of(d), one[0], 10)
 				deposed(true)
 				b.appends(t, of(d), "three")
 			}
-			if _, _, head, err := of(d).Read(b.ctx, 0, 10); !errors.Is(err, store.ErrUnavailable) {
+			if _, _, head, err := of(d).Read(b.ctx, one[0], 10); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("of a log of which more was seen: head %d, %v", head, err)
 			}
 			deposed(false)
-			b.read(t, of(d), 0, 10)
+			b.read(t, of(d), one[0], 10)
 		})
 	}
 }
