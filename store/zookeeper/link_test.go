@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -253,3 +254,21 @@ func TestHostsInTurn(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestRoleOfAnotherConnection: what the server of a connection is says nothing of that of the next one.
+func TestRoleOfAnotherConnection(t *testing.T) {
+	t.Parallel()
+	l := &link{gen: 2, up: true, wire: &wire{}, closing: make(chan struct{}),
+		o: linkOptions{wait: time.Second, logger: slog.New(slog.DiscardHandler)}}
+	l.teller = teller{gen: 1, mode: "standalone", busy: true}
+	for _, gen := range []uint64{1, 2} {
+		if l.remedy(gen) != byTransaction {
+			t.Errorf("a read of connection %d relies on what the server of connection 1 was", gen)
+		}
+	}
+	l.teller.mode = "standalone"
+	l.tell(1, "127.0.0.1:1", nil)
+	if l.remedy(2) != byNothing {
+		t.Error("what is asked of the server of connection 1 is believed of connection 2")
+	}
+}
