@@ -219,7 +219,7 @@ func TestIndexes(t *testing.T) {
 		"made by another": {false, []fakeAnswer{none, made, is("rota", "")}, ""},
 		"gone again":      {false, []fakeAnswer{none, made, none}, "could not be made in time"},
 		"not on disk":     {false, []fakeAnswer{as("rota", ours, `"translog":{"durability":"async"}`)}, "on disk"},
-		"more fields":     {false, []fakeAnswer{as("rota", more, `"blocks":{}`)}, "takes fields that a Rota store has not"},
+		"more fields":     {false, []fakeAnswer{as("rota", more, `"blocks":{}`)}, "a Rota store has not"},
 		"refused":         {false, []fakeAnswer{none, says("rota", 400, "validation_exception")}, "status 400"},
 		"an alias":        {false, []fakeAnswer{is("rota-1", "")}, "is an alias"},
 		"blocked":         {false, []fakeAnswer{is("rota", `"write":"true"`)}, "is blocked"},

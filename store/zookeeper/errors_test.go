@@ -37,7 +37,7 @@ func TestWhatErrorsProve(t *testing.T) {
 		{zk.ErrSessionMoved, false, store.ErrUnavailable},
 	} {
 		err := outcome(classify(c.err), false)
-		if closed := outcome(classify(c.err), true); errors.Is(closed, store.ErrUnknown) != errors.Is(err, store.ErrUnknown) {
+		if closed := outcome(classify(c.err), true); errors.Is(closed, store.ErrUnknown) != c.unknown {
 			t.Errorf("%v of a closed handle: %v", c.err, closed)
 		}
 		if errors.Is(err, store.ErrUnknown) != c.unknown || !errors.Is(err, c.err) || c.is != nil &&

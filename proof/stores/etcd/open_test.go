@@ -82,7 +82,8 @@ func TestWhatBecameOfAChange(t *testing.T) {
 		made         bool
 		answer, want error
 	}{
-		"full before it": {"d/a", false, full, store.ErrUnavailable}, "full by it": {"d/a", true, full, store.ErrUnknown},
+		"full before it":            {"d/a", false, full, store.ErrUnavailable},
+		"full by it":                {"d/a", true, full, store.ErrUnknown},
 		"a store that was made":     {"format", true, broken, nil},
 		"a store that was not made": {"format", false, broken, store.ErrUnavailable},
 	} {

@@ -156,7 +156,8 @@ func Journals[O any, S Backend, D drivertest.Orderer](
 	t.Helper()
 	drivertest.Journals(t, drivertest.JournalSetup{
 		Open:    Drivers(p, open, func(d D) drivertest.Orderer { return d }),
-		Through: func(t *testing.T) (_, _ drivertest.Orderer, _ drivertest.Link) { return through(t) }, Deposed: deposed,
+		Through: func(t *testing.T) (_, _ drivertest.Orderer, _ drivertest.Link) { return through(t) },
+		Deposed: deposed,
 	})
 }
 
