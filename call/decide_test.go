@@ -334,8 +334,11 @@ func TestAKeySubmittedTwiceAtOnce(t *testing.T) {
 	defer second.Close()
 	var one *Handle
 	docs.put = func(d store.Doc) {
-		if strings.HasPrefix(d.Key, prefix) { // the second has seen that there is none
+		switch { // the second has seen that there is none
+		case strings.HasPrefix(d.Key, prefix):
 			one = must.Get(first.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"}))(t)
+		case d.Version == "": // and no page either: it tries again
+			_, _ = server.Open().Put(t.Context(), store.Doc{Key: d.Key, Value: []byte("{}")})
 		}
 	}
 	two, err := second.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"})

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	planned "github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -120,6 +123,64 @@ func TestOpenPages(t *testing.T) {
 	}
 }
 
+// A list of the pages that failed is made again soon, though no hint comes.
+func TestAFailedListIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	docs := planned.NewFaulty(memory.New().Open(), nil)
+	defer docs.Close()
+	b := &must.Get(NewWorker(RunnerConfig{Member: "a", Docs: docs}))(t).backlog
+	now := protocol.Instant(0).Add(time.Hour)
+	docs.Away(true)
+	first := b.refresh(t.Context(), now, 1)
+	docs.Away(false)
+	if b.refresh(t.Context(), now.Add(first), 1); first != headsBusy || b.listed != now.Add(first) {
+		t.Errorf("again after %s, the last list %s after the first", first, b.listed.Sub(now))
+	}
+}
+
+// The queue that was served last keeps the turn when the pages are listed, so the one behind it is next.
+func TestQueuesKeepTheirTurns(t *testing.T) {
+	t.Parallel()
+	of := func(names ...string) (out []*queue) {
+		for _, name := range names {
+			out = append(out, &queue{name: name})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		old, now []*queue
+		turn     int
+		want     int
+	}{
+		{of("a", "b", "c"), of("a", "b", "c"), 1, 1}, {of("b", "c"), of("a", "b", "c"), 0, 1},
+		{of("a", "b", "c"), of("a"), 2, 0}, {nil, of("a", "b"), 0, 0}, {of("a"), of("a", "b"), 1, 0},
+	} {
+		b := &backlog{queues: c.now, turn: c.turn}
+		if b.keepTurns(c.old); b.turn != c.want {
+			t.Errorf("turn %d of %d, now of %d: %d, want %d", c.turn, len(c.old), len(c.now), b.turn, c.want)
+		}
+	}
+}
+
+// What a member may not run is not kept: a function that it has not, and what it runs already.
+func TestWhatIsKept(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	defer docs.Close()
+	w, _ := worker(t, docs, nil)
+	w.backlog.regard(alone(t))
+	w.runs["runs"] = &run{}
+	for key, c := range map[string]struct {
+		function string
+		want     bool
+	}{"waits": {"f", true}, "runs": {"f", false}, "of others": {"g", false}} {
+		if got := w.backlog.claimable(&candidate{stored: stored{key: key, Record: Record{Function: c.function,
+			State: Queued}}}); got != c.want {
+			t.Errorf("%s: %t", key, got)
+		}
+	}
+}
+
 // Members begin with their own share, and wait a little longer for each share that is farther away, but not without
 // end.
 func TestDistances(t *testing.T) {
@@ -134,6 +195,19 @@ func TestDistances(t *testing.T) {
 		if got := (&backlog{rank: c.rank, of: c.of}).distance(c.ordinal); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
+	}
+	v := cluster.Value{}
+	for i, slots := range []int64{1, 0, 1, 1} { // the second runs no calls: nobody leaves it a share
+		name := cluster.MemberID("m" + strconv.Itoa(i))
+		v, _ = v.Apply(cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), Commands: []cluster.Command{
+			cluster.PrepareJoin{Member: name, Slots: slots, Weight: 100, Heartbeat: "pulse"},
+			cluster.AcceptJoin{Member: name, Incarnation: cluster.Incarnation(i + 1),
+				By: cluster.MemberID("m" + strconv.Itoa(i-1)), ByIncarnation: cluster.Incarnation(i)},
+		}})
+	}
+	b := must.Get(NewWorker(RunnerConfig{Member: "m3"}))(t).backlog
+	if b.regard(v); b.rank != 2 || b.of != 3 {
+		t.Errorf("the last is number %d of %d: %v", b.rank, b.of, v)
 	}
 }
 
@@ -215,6 +289,14 @@ func TestExactBounds(t *testing.T) {
 	}
 	if got := (Limits{BackoffMS: 100, MaxBackoffMS: 50}).backoff(1); got != 100 {
 		t.Errorf("a first back-off above the maximum: %d ms", got)
+	}
+	c := must.Get(NewClient(memory.New().Open(), ClientOptions{}))(t)
+	defer c.Close()
+	for size, want := range map[int]bool{MostArg: true, MostArg + 1: false} {
+		_, err := c.Submit(t.Context(), "f", []byte(strings.Repeat("1", size)), Options{})
+		if got := err == nil || !strings.Contains(err.Error(), "are allowed"); got != want {
+			t.Errorf("an argument of %d bytes: %v", size, err)
+		}
 	}
 	running := Record{State: Running}
 	asked, first := step(running, "id", requestCancel{})

@@ -99,6 +99,22 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// TestADelayedCall begins when its delay is over, as exactly as a poll.
+func TestADelayedCall(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		var began time.Duration
+		submitted := time.Now()
+		run := call.NewFunc("run", func(context.Context, int) (int, error) {
+			began = time.Since(submitted)
+			return 1, nil
+		}, call.Options{Delay: 10 * time.Second})
+		_, c := lab(t, 4, run)
+		if _, err := wait(t, submit(t, run, c, 1)); err != nil || began < 10*time.Second || began > 13*time.Second {
+			t.Errorf("it began after %s, %v", began, err)
+		}
+	})
+}
+
 // The caller that waits for nobody is not forgotten when its ctx ends, and not told twice.
 func TestWaitEndsWithItsContext(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {

@@ -155,3 +155,16 @@ func (s *script) owners() map[MemberID]int {
 	}
 	return out
 }
+
+// TestForgetPlaced: what a plan places does not wait any more, all at once; a move of what has an owner places nothing.
+func TestForgetPlaced(t *testing.T) {
+	t.Parallel()
+	for from, left := range map[int]int{-1: 0, 0: 2, 1: 2} {
+		d := &derived{}
+		ordered.Add(&d.unplaced, "c", PartitionID("j#1"), PartitionID("j#2"))
+		d.forgetPlaced([]schedule.Class{{Key: "b"}, {Key: "c"}}, []schedule.Move{{Class: 1, From: -1}, {Class: 1, From: from}})
+		if got := ordered.Count(&d.unplaced, "c"); got != left {
+			t.Errorf("one of two is placed and one comes from %d: %d wait, want %d", from, got, left)
+		}
+	}
+}

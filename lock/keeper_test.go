@@ -339,6 +339,49 @@ func suspend(t *testing.T, lost func(h *lock.Held) bool) {
 	}
 }
 
+// TestDoUnderTrouble: what the work says counts for more than a release that failed; a closed client ends the work; who
+// gave up has released all the same.
+func TestDoUnderTrouble(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server, mine := memory.New(), errors.New("mine")
+		faulty := faults.NewFaulty(server.Open(), nil)
+		c := client(t, faulty, lock.Options{TTL: time.Minute})
+		ctx, giveUp := context.WithCancel(deadline(t))
+		if err := c.Lock("x").Do(ctx, func(context.Context, cluster.Token) error { giveUp(); return nil }); err != nil {
+			t.Errorf("the work was done: %v", err)
+		}
+		for _, said := range []error{mine, nil} {
+			err := c.Lock("x").Do(deadline(t), func(context.Context, cluster.Token) error { faulty.Away(true); return said })
+			if faulty.Away(false); err == nil || said != nil && !errors.Is(err, said) {
+				t.Errorf("the work says %v, and Do %v", said, err)
+			}
+			time.Sleep(time.Minute) // waits: in virtual time; the release goes on in the background
+		}
+		err := c.Lock("x").Do(deadline(t), func(ctx context.Context, _ cluster.Token) error {
+			go c.Close(deadline(t))
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, lock.ErrClosed) {
+			t.Errorf("the client was closed: %v", err)
+		}
+	})
+}
+
+// TestATryEnds though the store is away.
+func TestATryEnds(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		faulty := faults.NewFaulty(memory.New().Open(), nil)
+		c, began := client(t, faulty, lock.Options{}), time.Now()
+		faulty.Away(true)
+		_, err := c.Lock("x").TryAcquire(deadline(t))
+		if took := time.Since(began); err == nil || took > 10*time.Second {
+			t.Errorf("after %s: %v", took, err)
+		}
+		faulty.Away(false)
+	})
+}
+
 // What a function of Do returns is what Do returns; where it returns nothing, that the lock was lost. Who waits with a
 // heartbeat that is lost goes on with another one.
 func TestALockIsLostInUse(t *testing.T) {
