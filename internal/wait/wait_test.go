@@ -74,3 +74,15 @@ func TestChange(t *testing.T) {
 	default:
 	}
 }
+
+// TestFor: who waits under a ctx that has ended waited in vain, also for no time at all.
+func TestFor(t *testing.T) {
+	t.Parallel()
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	for range 50 { // of two channels that are ready, select takes any
+		if d := time.Duration(0); !For(t.Context(), d) || For(ended, d) || For(ended, time.Hour) {
+			t.Fatal("it does not tell whether the time has come")
+		}
+	}
+}

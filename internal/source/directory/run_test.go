@@ -2,6 +2,7 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store"
 	memstore "github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
@@ -33,6 +35,7 @@ type bundle struct {
 
 	mu      sync.Mutex
 	world   world
+	away    int // how many proposals have no answer
 	records []journal.Record
 	files   []string // what the journal says of files
 	changed chan struct{}
@@ -68,9 +71,15 @@ func (b *bundle) run() (stop func()) {
 	conf := Config{
 		Dirs: map[string][]string{"s": {b.dir}}, Types: b.types, Value: b.value, Member: "m1", Docs: b.docs,
 		Incarnation: func() (cluster.Incarnation, bool) { m, ok := b.value().Member("m1"); return m.Incarnation, ok },
-		Propose: func(_ context.Context, commands ...cluster.Command) (results []cluster.Result, _ error) {
-			b.locked(func() { results = b.world.apply(commands...) })
-			return results, nil
+		Propose: func(_ context.Context, commands ...cluster.Command) (results []cluster.Result, err error) {
+			b.locked(func() {
+				if b.away--; b.away >= 0 {
+					err = errors.New("nobody answers")
+					return
+				}
+				results = b.world.apply(commands...)
+			})
+			return results, err
 		},
 		Journal: func(r journal.Record) { b.locked(func() { b.record(r) }) },
 		Rescan:  time.Hour, // only watches find changes
@@ -335,6 +344,28 @@ func TestBrokenPositionIsForgotten(t *testing.T) {
 	b.wait("start", "a{}", "")
 }
 
+// TestAProposalWithoutAnswer is made again, though no file changes.
+func TestAProposalWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, map[string]string{"a.yaml": good})
+	b.away = 2
+	b.run()
+	b.wait("start", "a{}", "")
+}
+
+// TestARefusalIsToldOnce as long as its reason stays.
+func TestARefusalIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var told []string
+	r := &reader{Config: Config{Journal: func(rec journal.Record) { told = append(told, rec.Message) }}}
+	for _, reason := range []string{"full", "full", "late", ""} {
+		r.tellRefused([]cluster.Command{cluster.SubmitJob{Job: "a"}}, []cluster.Result{{Accepted: reason == "", Reason: reason}})
+	}
+	if len(told) != 2 || !strings.Contains(told[0], "full") || !strings.Contains(told[1], "late") {
+		t.Errorf("told %q", told)
+	}
+}
+
 func TestUndeclaredSource(t *testing.T) {
 	t.Parallel()
 	_, err := Config{}.Type().New(work.Definition{Config: []byte(`{"source":"x"}`)})
@@ -384,7 +415,10 @@ func TestAnInventoryThatOthersHaveRemoved(t *testing.T) {
 			t.Errorf("look %d: again %t, log %s", i, again, &log)
 		}
 	}
-	if all, err := Inventories(t.Context(), b.docs, "s"); err != nil || all["m1"].Incarnation != 2 {
+	// Whoever reads the source deletes those of members that are gone, not this one.
+	must.Succeed(t, must.Err(b.docs.Put(t.Context(), store.Doc{Key: prefix("s") + "gone", Value: []byte("{}")})))
+	must.Succeed(t, (&reader{Config: Config{Docs: b.docs}, name: "s"}).list(t.Context(), b.value(), true))
+	if all, err := Inventories(t.Context(), b.docs, "s"); err != nil || all["m1"].Incarnation != 2 || len(all) != 1 {
 		t.Errorf("published: %+v, %v", all, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
@@ -25,6 +26,7 @@ type place struct {
 	*memory.Store
 	graph flow.Graph
 	most  int
+	err   error // of the flow's beginning
 }
 
 func newPlace(t *testing.T) *place {
@@ -36,6 +38,13 @@ func newPlace(t *testing.T) *place {
 
 func (p *place) Flow(context.Context, *work.Grant) (supervisor.Flow, error) {
 	return supervisor.Flow{Name: "f", Queue: p, Graph: p.graph, Takers: func(string) int { return 1 }}, nil
+}
+
+func (p *place) MakeFlow(ctx context.Context, name string, shards []store.Shard) error {
+	if p.err != nil {
+		return p.err
+	}
+	return p.Store.MakeFlow(ctx, name, shards)
 }
 
 func (p *place) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
@@ -126,6 +135,59 @@ func TestWhatTheStoreNeverTakes(t *testing.T) {
 		}
 		if l, err := ReadLetter(dead[0].Data); err != nil || !l.Batch || l.Segments != 2 || l.Edge != "edge/a/b" {
 			t.Errorf("the letter is %+v, %v", l, err)
+		}
+	})
+}
+
+// TestWhatEndsATask: what no further try can mend ends it with its reason; what is away is waited for.
+func TestWhatEndsATask(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		for _, c := range []struct{ err, want error }{{store.ErrConflict, store.ErrConflict},
+			{store.ErrTooLarge, store.ErrTooLarge}, {store.ErrUnavailable, context.DeadlineExceeded}} {
+			p := newPlace(t)
+			p.err = c.err
+			r := Stage{Do: func(context.Context, *work.Grant, [][]byte, *Out) error { return nil }}
+			if err := p.run(t, "b", r); !errors.Is(err, c.want) {
+				t.Errorf("%v: the task ends with %v", c.err, err)
+			}
+		}
+	})
+}
+
+// TestWhatATaskLeaves: what it holds when it ends is another one's at once, and its attempts are no fewer than the
+// default where it names none.
+func TestWhatATaskLeaves(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		p, tries := newPlace(t), 0
+		p.put(t)
+		err := p.run(t, "b", Stage{Attempts: -1, Do: func(ctx context.Context, _ *work.Grant, in [][]byte, _ *Out) error {
+			if tries++; tries < DefaultAttempts && len(in) == 2 {
+				return errors.New("not yet")
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+		left, err2 := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "edge/a/b"}, Limit: 1, Lease: lease})
+		if !errors.Is(err, context.DeadlineExceeded) || err2 != nil || len(left) != 1 || tries != DefaultAttempts {
+			t.Errorf("%v after %d tries, and %d messages are there at once, %v", err, tries, len(left), err2)
+		}
+	})
+}
+
+// TestAnInputBeginsOnce, however many members run its task.
+func TestAnInputBeginsOnce(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		p := newPlace(t)
+		input := Input{Read: func(_ context.Context, _ *work.Grant, at []byte, out *Out) ([]byte, bool, error) {
+			return at, true, out.Send([]byte("x"), nil)
+		}}
+		for _, m := range []cluster.MemberID{"m", "n"} {
+			must.Succeed(t, input.Run(t.Context(), &work.Grant{Host: p, Job: "j", Task: "a", Member: m,
+				Log: slog.New(slog.DiscardHandler)}))
+		}
+		got, err := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "edge/a/b"}, Peek: true, Limit: 9})
+		if err != nil || len(got) != 1 || got[0].Segments != 1 {
+			t.Errorf("the input has put out %+v, %v", got, err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -183,15 +184,34 @@ func TestOthersHearOfAChange(t *testing.T) {
 	})
 }
 
-// awayDocs is a store that takes no writes while it is away.
+// TestAFlowIsNotifiedAmongOthers: a note that lost against another one is made again, some times.
+func TestAFlowIsNotifiedAmongOthers(t *testing.T) {
+	t.Parallel()
+	for lost, want := range map[int64]error{0: nil, signalTries - 1: nil, signalTries: store.ErrConflict} {
+		docs := &awayDocs{Docs: memory.New().Open()}
+		docs.lost.Store(lost)
+		if err := NotifyFlow(t.Context(), docs, "f"); !errors.Is(err, want) {
+			t.Errorf("%d lost: %v", lost, err)
+		}
+		if d, err := docs.Get(t.Context(), signalKey); want == nil && (err != nil || !readNote(d.Value).since(0, "f")) {
+			t.Errorf("the note is %s, %v", d.Value, err)
+		}
+	}
+}
+
+// awayDocs is a store that takes no writes while it is away, and some others have overtaken.
 type awayDocs struct {
 	store.Docs
 	away atomic.Bool
+	lost atomic.Int64
 }
 
 func (a *awayDocs) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	if a.away.Load() {
 		return "", store.ErrUnavailable
+	}
+	if a.lost.Add(-1) >= 0 {
+		return "", store.ErrConflict
 	}
 	return a.Docs.Put(ctx, d)
 }

@@ -157,3 +157,29 @@ func TestCheckSchedule(t *testing.T) {
 		}
 	}
 }
+
+// TestAFreezeIsTold: a gap between two steps is told with its bounds, within the lease alone: else each run tells that
+// it was lost. What is due ends a nap early.
+func TestAFreezeIsTold(t *testing.T) {
+	t.Parallel()
+	var told []Frozen
+	s := &Supervisor{clock: func() protocol.Instant { return 100 }}
+	s.conf.Events.Frozen = func(f Frozen) { told = append(told, f) }
+	at := protocol.Instant(time.Hour)
+	s.validUntil.Store(int64(at.Add(2 * frozenAfter)))
+	for _, gap := range []time.Duration{0, frozenAfter - 1, frozenAfter, 2 * frozenAfter} {
+		at = at.Add(gap)
+		s.notice(at)
+	}
+	if want := (Frozen{at.Add(-3 * frozenAfter), at.Add(-2 * frozenAfter)}); len(told) != 1 || told[0] != want ||
+		protocol.Instant(s.ranUntil.Load()) != at.Add(-2*frozenAfter) {
+		t.Errorf("told %v, want %v; it ran until %d", told, want, s.ranUntil.Load())
+	}
+	for wake, want := range map[protocol.Instant]time.Duration{0: longestNap, 50: 0, 107: 7,
+		protocol.Instant(time.Hour): longestNap} {
+		s.wakeAt = wake
+		if got := s.nap(); got != want {
+			t.Errorf("due at %d: a nap of %s, want %s", wake, got, want)
+		}
+	}
+}
