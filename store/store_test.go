@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,7 @@ import (
 
 func TestCheckKey(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"a", "a/b/c", "A9._#@=-:", ".", strings.Repeat("x", MaxKey)} {
+	for _, good := range []string{"a", "a/b/c", "AZaz09._#@=-:", ".", strings.Repeat("x", MaxKey)} {
 		if err := CheckKey(good); err != nil {
 			t.Errorf("CheckKey(%q) = %v, want nil", good, err)
 		}
@@ -29,7 +30,7 @@ func TestCheckPrefix(t *testing.T) {
 			t.Errorf("CheckPrefix(%q) = %v, want nil", good, err)
 		}
 	}
-	for _, bad := range []string{"/", "a", "a//", "//", " /", "a/b"} {
+	for _, bad := range []string{"/", "a", "a//", "a//b/", "//", " /", "a/b"} {
 		if err := CheckPrefix(bad); err == nil {
 			t.Errorf("CheckPrefix(%q) = nil, want an error", bad)
 		}
@@ -57,6 +58,8 @@ func TestCheckQueue(t *testing.T) {
 	}{
 		"a flow":                        {CheckFlow("f", []Shard{a, b, {Edge: "a", Number: MaxShards - 1}}), true},
 		"a flow without shards":         {CheckFlow("f", nil), false},
+		"a flow of most shards":         {CheckFlow("f", shards(MaxShards)), true},
+		"a flow of more":                {CheckFlow("f", shards(MaxShards+1)), false},
 		"a shard twice":                 {CheckFlow("f", []Shard{a, a}), false},
 		"a number that is too large":    {CheckFlow("f", []Shard{{Edge: "a", Number: MaxShards}}), false},
 		"a look":                        {CheckReceive(Receive{Shard: a, Limit: 1, Peek: true}), true},
@@ -72,6 +75,9 @@ func TestCheckQueue(t *testing.T) {
 		"a unit with two":               {CheckUnit(Unit{Name: "u", Inputs: of(a)}), false},
 		"a name of most bytes":          {CheckName(strings.Repeat("x", 200)), true},
 		"a name of more":                {CheckName(strings.Repeat("x", 201)), false},
+		"a seed with as much room":      {CheckSeed(math.MaxInt64 / 2), true},
+		"a seed with less":              {CheckSeed(math.MaxInt64/2 + 1), false},
+		"a seed with nothing":           {CheckSeed(0), false},
 	} {
 		if (c.err == nil) != c.fine {
 			t.Errorf("%s: %v", what, c.err)
@@ -79,6 +85,33 @@ func TestCheckQueue(t *testing.T) {
 	}
 	if (Depth{Pending: 1, Sealed: true}).Drained() || (Depth{}).Drained() || !(Depth{Sealed: true}).Drained() {
 		t.Error("a shard is drained when it is sealed and nothing waits")
+	}
+	if (Membership{}).Leads() {
+		t.Error("who is in no group leads it")
+	}
+}
+
+// shards are so many of one edge and another.
+func shards(n int) (all []Shard) {
+	for i := range n {
+		all = append(all, Shard{Edge: string(rune('a' + i%2)), Number: i / 2})
+	}
+	return all
+}
+
+// renewer tells a renewal from a write.
+type renewer struct{ Session }
+
+func (renewer) Put(context.Context, Doc) (Version, error)   { return "written", nil }
+func (renewer) Renew(context.Context, Doc) (Version, error) { return "renewed", nil }
+
+// TestRenew: only what is there is renewed, without a hint; who waits for a document learns of a new one.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[Version]Version{"": "written", "1": "renewed"} { // order-free: each is judged alone
+		if got, err := Renew(t.Context(), renewer{}, Doc{Version: version}); got != want || err != nil {
+			t.Errorf("of version %q: %s, %v, want %s", version, got, err, want)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/store/faults"
@@ -49,66 +51,79 @@ func head(t *testing.T, l store.Log) uint64 {
 	return page.Head
 }
 
+// TestOutcomes: what each outcome answers, and when what it was about is done: with the bytes that the caller gave.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		outcome       string
 		want          error
-		now, released uint64 // records in the log
+		now, released bool // it is done
 	}{
-		{"refuse", store.ErrUnavailable, 0, 0},
-		{"lose-request", store.ErrUnknown, 0, 0},
-		{"lose-reply", store.ErrUnknown, 1, 1},
-		{"late", store.ErrUnknown, 0, 1},
-		{"pass", nil, 1, 1},
+		{"refuse", store.ErrUnavailable, false, false},
+		{"lose-request", store.ErrUnknown, false, false},
+		{"lose-reply", store.ErrUnknown, true, true},
+		{"late", store.ErrUnknown, false, true},
+		{"hold", context.DeadlineExceeded, false, true},
+		{"pass", nil, true, true},
 	} {
-		t.Run(c.outcome, func(t *testing.T) {
-			t.Parallel()
-			faulty, plain, ctx := setup(t, c.outcome+" append times=1")
-			data := []byte("x")
-			if _, err := faulty.Append(ctx, data); !errors.Is(err, c.want) {
-				t.Errorf("append: error %v, want %v", err, c.want)
-			}
-			data[0] = 'z' // the caller's again
-			if got := head(t, plain); got != c.now {
-				t.Errorf("head %d at once, want %d", got, c.now)
-			}
-			faulty.Release()
-			if got := head(t, plain); got != c.released {
-				t.Errorf("head %d after Release, want %d", got, c.released)
-			}
-			if page, err := plain.Read(ctx, 0, 1); err != nil || len(page.Records) == 1 &&
-				string(page.Records[0].Data) != "x" {
-				t.Errorf("the log holds %v, %v", page.Records, err)
-			}
-			if _, err := faulty.Append(ctx, []byte("y")); err != nil {
-				t.Errorf("second append: %v", err)
-			}
-		})
+		for what, do := range calls() { // order-free: each has a store of its own
+			synctest.Test(t, func(t *testing.T) {
+				faulty, plain, ctx := setup(t, "pass * times=1\n"+c.outcome+" * times=1")
+				must.Succeed(t, must.Err(faulty.Append(ctx, []byte("first"))))
+				ctx, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				data := []byte("x")
+				answered, err := do.change(ctx, faulty, data)
+				held := c.outcome == "hold" && !errors.Is(err, store.ErrUnknown)
+				if !errors.Is(err, c.want) || answered != (err == nil) || held {
+					t.Errorf("%s %s: answers %t, %v, want %v", c.outcome, what, answered, err, c.want)
+				}
+				data[0] = 'z' // the caller's again
+				now := do.read(t.Context(), plain)
+				faulty.Release()
+				released := do.read(t.Context(), plain)
+				if now != map[bool]string{true: "x"}[c.now] || released != map[bool]string{true: "x"}[c.released] {
+					t.Errorf("%s %s: the store holds %q, after Release %q", c.outcome, what, now, released)
+				}
+				must.Succeed(t, must.Err(faulty.Append(t.Context(), []byte("y"))))
+			})
+		}
 	}
 }
 
-func TestHeldWriteComesLateWhenItsCallerGivesUp(t *testing.T) {
-	t.Parallel()
-	faulty, plain, ctx := setup(t, "hold put")
-	ctx, cancel := context.WithCancel(ctx)
-	cause := make(chan error, 1)
-	go func() {
-		_, err := faulty.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
-		cause <- err
-	}()
-	for faulty.Count(faults.Held) == 0 {
-		runtime.Gosched()
+// call is one that changes something, whether it answers with what it did, and what others see of it.
+type call struct {
+	change func(ctx context.Context, s store.Full, data []byte) (answered bool, err error)
+	read   func(ctx context.Context, s store.Full) string
+}
+
+func calls() map[string]call {
+	return map[string]call{
+		"append": {func(ctx context.Context, s store.Full, data []byte) (bool, error) {
+			index, err := s.Append(ctx, data)
+			return index > 0, err
+		}, func(ctx context.Context, s store.Full) string {
+			page, err := s.Read(ctx, 1, 1)
+			if err != nil || len(page.Records) == 0 {
+				return ""
+			}
+			return string(page.Records[0].Data)
+		}},
+		"put": {func(ctx context.Context, s store.Full, data []byte) (bool, error) {
+			version, err := s.Put(ctx, store.Doc{Key: "d", Value: data})
+			return version != "", err
+		}, func(ctx context.Context, s store.Full) string {
+			d, _ := s.Get(ctx, "d") // it may not be there
+			return string(d.Value)
+		}},
+		"save": {func(ctx context.Context, s store.Full, data []byte) (bool, error) {
+			err := s.SaveSnapshot(ctx, store.Record{Index: 1, Data: data})
+			return err == nil, err
+		}, func(ctx context.Context, s store.Full) string {
+			saved, _ := s.Snapshot(ctx) // there may be none
+			return string(saved.Data)
+		}},
 	}
-	cancel()
-	if err := <-cause; !errors.Is(err, store.ErrUnknown) || !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v, want unknown and cancelled", err)
-	}
-	if _, err := plain.Get(t.Context(), "a"); !errors.Is(err, store.ErrNotFound) {
-		t.Fatalf("before Release: %v, want not found", err)
-	}
-	faulty.Release()
-	must.Succeed(t, must.Err(plain.Get(t.Context(), "a")))
 }
 
 func TestScriptKeysAndCounts(t *testing.T) {

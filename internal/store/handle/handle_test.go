@@ -196,27 +196,32 @@ func TestAFrozenCallEndsWithItsContext(t *testing.T) {
 }
 
 // To its member a lost handle is closed, at once, and also where it was frozen. To others nothing happened before it is
-// closed.
+// closed. A close lets those go on that wait.
 func TestALostHandle(t *testing.T) {
 	t.Parallel()
-	for _, frozen := range []bool{false, true} {
+	for _, how := range []string{"lost", "frozen", "closed"} {
 		eachCall(t, func(t *testing.T, b *bench, name string, ask func(context.Context) <-chan error) {
 			var answer <-chan error
-			if frozen {
+			if how != "lost" {
 				b.Freeze()
 				answer = ask(t.Context())
 				synctest.Wait()
 			}
 			before := b.seen(t)
+			if how == "closed" {
+				b.Handle.Close()
+				<-answer // by the handle, or the store behind it
+				return
+			}
 			b.Lose()
-			if !frozen {
+			if how == "lost" {
 				answer = ask(t.Context())
 			}
 			if err := <-answer; !errors.Is(err, store.ErrClosed) {
 				t.Errorf("got %v, want ErrClosed", err)
 			}
-			if after := b.seen(t); after != before && (name != "save" || frozen) { // save appends by the witness
-				t.Errorf("frozen: %v, others see a change:\n%s\n%s", frozen, before, after)
+			if after := b.seen(t); after != before && (name != "save" || how == "frozen") { // save appends by the witness
+				t.Errorf("%s: others see a change:\n%s\n%s", how, before, after)
 			}
 			b.Handle.Close()
 			if _, err := b.witness.Get(t.Context(), "pulse"); !errors.Is(err, store.ErrNotFound) {
