@@ -39,11 +39,15 @@ func TestMinutely(t *testing.T) {
 			t.Error("the task has no owner") // it had one before, and only a member that lives writes
 		}
 		before := rounds.Load()
-		time.Sleep(3 * time.Minute)
-		synctest.Wait()
-		if owner, _ := b.OwnerOf("minutely", ""); owner != "b" || rounds.Load() < before+2 {
-			t.Errorf("%s owns it after the crash of a, %d rounds more", owner, rounds.Load()-before)
+		time.Sleep(time.Second)
+		if p, _ := b.Value().Partition("minutely"); p.Owner != "b" || p.Cause != "a left: its heartbeat is gone" {
+			t.Errorf("%s owns it right after the crash of a: %s", p.Owner, p.Cause)
 		}
+		time.Sleep(3 * time.Minute)
+		if synctest.Wait(); rounds.Load() < before+2 {
+			t.Errorf("%d rounds after the crash of a", rounds.Load()-before)
+		}
+		b.Suspend() // and it leaves all the same when the test ends
 	})
 }
 

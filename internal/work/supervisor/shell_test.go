@@ -504,11 +504,12 @@ func TestARunIsValidFromItsBeginning(t *testing.T) {
 
 func TestNewChecksItsConfig(t *testing.T) {
 	t.Parallel()
+	none := func(work.Definition) (work.Runner, error) { return nil, nil }
 	for name, c := range map[string]supervisor.Config{
-		"no member": {},
-		"no New":    {Member: "m", Types: work.Types{"x": {Name: "x"}}},
-		"another name": {Member: "m",
-			Types: work.Types{"x": {Name: "y", New: func(work.Definition) (work.Runner, error) { return nil, nil }}}},
+		"no member":    {},
+		"no New":       {Member: "m", Types: work.Types{"x": {Name: "x"}}},
+		"another name": {Member: "m", Types: work.Types{"x": {Name: "y", New: none}}},
+		"less than no": {Member: "m", Types: work.Types{"x": {MaxConcurrent: -1, New: none}}},
 	} {
 		if _, err := supervisor.New(c); err == nil {
 			t.Errorf("%s was accepted", name)

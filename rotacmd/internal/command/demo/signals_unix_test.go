@@ -5,6 +5,7 @@ package demo
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -29,5 +30,19 @@ func TestNobodyWrites(t *testing.T) {
 			t.Errorf("nobody writes, though %s is held", name)
 		}
 		f.Close()
+	}
+}
+
+// TestAMemberHasItsOwnSettings: what is set for who plays is not set for the members.
+func TestAMemberHasItsOwnSettings(t *testing.T) {
+	t.Setenv("ROTA_MEMBER", "z")
+	dir := t.TempDir()
+	binary, said := filepath.Join(dir, "rota"), filepath.Join(dir, "said")
+	must.Succeed(t, os.WriteFile(binary, []byte("#!/bin/sh\nenv\n"), 0o700))
+	log := must.Get(os.Create(said))(t)
+	m := must.Get((&Play{dir: dir, binary: binary}).startProcess(nil, log))(t)
+	<-m.done()
+	if got := string(must.Get(os.ReadFile(said))(t)); m.err() != nil || strings.Contains(got, "ROTA_") {
+		t.Errorf("%v, its environment is %s", m.err(), got)
 	}
 }
