@@ -95,6 +95,19 @@ func StoriesOnMemory(t *testing.T, p protocol.Protocol) {
 	})
 }
 
+// AloneOnMemory runs the stories on a store without sessions.
+func AloneOnMemory(t *testing.T, p protocol.Protocol) { Run(t, OnMemory(p, true)) }
+
+// BusyStores are stores with and without sessions that a protocol keeps too busy.
+func BusyStores(t *testing.T, p protocol.Protocol) {
+	for _, noSessions := range []bool{false, true} {
+		t.Run(fmt.Sprintf("NoSessions=%t", noSessions), func(t *testing.T) {
+			t.Parallel()
+			Load{Beats: 3, Times: 2, Returns: true, NoSessions: noSessions}.Busy(t, p)
+		})
+	}
+}
+
 // RefusedOnMemory is the story of a member that wants what everybody refuses, for a protocol with a log.
 func RefusedOnMemory(t *testing.T, p protocol.Protocol) {
 	OnMemory(p, false).play(t, refused)

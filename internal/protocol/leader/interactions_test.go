@@ -80,9 +80,13 @@ func (p *play) completes(a *actor) {
 	p.give(a, member.Reported{Now: p.now, Version: a.last.Version, Reports: reports})
 }
 
-func (p *play) dies(id cluster.MemberID) {
+// dies kills a member, and waits until the tasks that it had are those of a dead one.
+func (p *play) dies(id cluster.MemberID, had ...cluster.PartitionID) {
 	p.says("%s dies", id)
 	p.kill(id)
+	for _, task := range had {
+		p.until("dead", p.is(id, task, slotDead))
+	}
 }
 
 func (p *play) lives(id cluster.MemberID) { p.set(p.members[id].Own.Key, "{}") }
@@ -123,32 +127,45 @@ func TestInteractions(t *testing.T) {
 	}
 }
 
-// parts waits until both parts are offered, and returns that of p1 and that of p2.
-func (p *play) parts() (first, second cluster.PartitionID) {
-	p.until("the parts are given out",
-		func() bool { return p.partition("t#1").Owner != "" && p.partition("t#2").Owner != "" })
-	if p.partition("t#1").Owner == "p1" {
-		return "t#1", "t#2"
-	}
-	return "t#2", "t#1"
-}
-
-func happyPath(t *testing.T) *play {
-	t.Helper()
+// acking is a play in which t was submitted for p1, which has yet to answer; active is one in which it runs t.
+func acking(t *testing.T) *play {
 	p := newPlay(t, "t")
 	p.peer("p1", "1")
 	p.submit()
-	p.completes(p.active("p1", "t"))
+	p.until("offered", p.is("p1", "t", slotAcking), "p1")
+	return p
+}
+
+func active(t *testing.T) (*play, *actor) {
+	p := newPlay(t, "t")
+	p.peer("p1", "1")
+	p.submit()
+	return p, p.active("p1", "t")
+}
+
+// parted is a play in which t has two parts, the first of p1 and the second of p2.
+func parted(t *testing.T) (p *play, first, second cluster.PartitionID) {
+	p = newPlay(t, "t#1", "t#2")
+	p.peer("p1", "1")
+	p.peer("p2", "1")
+	p.submit("1", "2")
+	p.until("the parts are given out",
+		func() bool { return p.partition("t#1").Owner != "" && p.partition("t#2").Owner != "" })
+	if p.partition("t#1").Owner == "p1" {
+		return p, "t#1", "t#2"
+	}
+	return p, "t#2", "t#1"
+}
+
+func happyPath(t *testing.T) *play {
+	p, a := active(t)
+	p.completes(a)
 	p.until("idle", p.is("p1", "t", slotIdle))
 	return p
 }
 
 func timesOut(t *testing.T) *play {
-	t.Helper()
-	p := newPlay(t, "t")
-	p.peer("p1", "1")
-	p.submit()
-	p.until("offered", p.is("p1", "t", slotAcking), "p1")
+	p := acking(t)
 	p.says("p1 does not answer, and its session lives")
 	for !p.is("p1", "t", slotRevoked)() {
 		p.lives("p1")
@@ -160,54 +177,34 @@ func timesOut(t *testing.T) *play {
 }
 
 func diesAcking(t *testing.T) *play {
-	t.Helper()
-	p := newPlay(t, "t")
-	p.peer("p1", "1")
-	p.submit()
-	p.until("offered", p.is("p1", "t", slotAcking), "p1")
-	p.dies("p1")
-	p.until("dead", p.is("p1", "t", slotDead))
+	p := acking(t)
+	p.dies("p1", "t")
 	return p
 }
 
 func diesActive(t *testing.T) *play {
-	t.Helper()
-	p := newPlay(t, "t")
-	p.peer("p1", "1")
-	p.submit()
-	p.active("p1", "t")
-	p.dies("p1")
-	p.until("dead", p.is("p1", "t", slotDead))
+	p, _ := active(t)
+	p.dies("p1", "t")
 	p.peer("p1", "2")
 	p.active("p1", "t")
 	return p
 }
 
 func diesSealing(t *testing.T) *play {
-	t.Helper()
-	p := newPlay(t, "t")
-	p.peer("p1", "1")
-	p.submit()
-	a := p.active("p1", "t")
+	p, a := active(t)
 	a.obeys = false
 	p.says("the job is killed")
 	p.ask("c", cluster.KillJob{Job: "t"})
 	p.until("sealing", p.is("p1", "t", slotSealing))
-	p.dies("p1")
-	p.until("dead", p.is("p1", "t", slotDead))
+	p.dies("p1", "t")
 	return p
 }
 
 func diesCompleting(t *testing.T) *play {
-	t.Helper()
-	p := newPlay(t, "t")
-	p.peer("p1", "1")
-	p.submit()
-	a := p.active("p1", "t")
+	p, a := active(t)
 	p.completes(a)
 	p.says("and dies before its mailbox says so")
-	p.dies("p1")
-	p.until("dead", p.is("p1", "t", slotDead))
+	p.dies("p1", "t")
 	p.peer("p1", "2")
 	p.completes(p.active("p1", "t"))
 	p.until("idle", p.is("p1", "t", slotIdle))
@@ -215,12 +212,7 @@ func diesCompleting(t *testing.T) *play {
 }
 
 func oneWaits(t *testing.T) *play {
-	t.Helper()
-	p := newPlay(t, "t#1", "t#2")
-	p.peer("p1", "1")
-	p.peer("p2", "1")
-	p.submit("1", "2")
-	first, second := p.parts()
+	p, first, second := parted(t)
 	p.completes(p.active("p1", first))
 	p.until("p1 waits", p.is("p1", first, slotWaiting))
 	p.completes(p.active("p2", second))
@@ -229,11 +221,7 @@ func oneWaits(t *testing.T) *play {
 }
 
 func joinsSealing(t *testing.T) *play {
-	t.Helper()
-	p := newPlay(t, "t")
-	p.peer("p1", "1")
-	p.submit()
-	a := p.active("p1", "t")
+	p, a := active(t)
 	a.obeys = false
 	p.says("p1 is drained")
 	p.ask("c", cluster.DrainMember{Member: "p1", On: true})
@@ -247,7 +235,6 @@ func joinsSealing(t *testing.T) *play {
 }
 
 func joinsLate(t *testing.T) *play {
-	t.Helper()
 	p := newPlay(t, "t#1", "t#2")
 	p.peer("p1", "1")
 	p.submit("1", "2")
@@ -265,19 +252,13 @@ func joinsLate(t *testing.T) *play {
 }
 
 func oneDiesSealing(t *testing.T) *play {
-	t.Helper()
-	p := newPlay(t, "t#1", "t#2")
-	p.peer("p1", "1")
-	p.peer("p2", "1")
-	p.submit("1", "2")
-	first, second := p.parts()
+	p, first, second := parted(t)
 	a, b := p.active("p1", first), p.active("p2", second)
 	a.obeys, b.obeys = false, false
 	p.says("the job is killed")
 	p.ask("c", cluster.KillJob{Job: "t"})
 	p.until("both seal", func() bool { return p.is("p1", first, slotSealing)() && p.is("p2", second, slotSealing)() })
-	p.dies("p1")
-	p.until("p1 is dead", p.is("p1", first, slotDead))
+	p.dies("p1", first)
 	p.says("p2 has stopped")
 	b.obeys = true
 	p.obey(b)

@@ -129,6 +129,9 @@ func TestEachTransition(t *testing.T) {
 	} {
 		b := c.begin()
 		from := SlotOf(b.v, "a", c.task)
+		if from == slotTaking && SlotOf(b.v, "z", c.task) != slotActive {
+			t.Error("who hands it over does not run it any more")
+		}
 		c.do(b)
 		if to := SlotOf(b.v, "a", c.task); from != c.from || to != c.to {
 			t.Errorf("%s → %s: it went from %s to %s\n%s", c.from, c.to, from, to, b.v)

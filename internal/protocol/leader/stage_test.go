@@ -146,6 +146,8 @@ func (s *stage) make(a *actor, e member.Effect) member.Event {
 		}
 		s.remove(e.Key)
 		return Wrote{Now: s.now, Key: e.Key}
+	case member.CheckLog:
+		return member.LogChecked{Now: s.now, Asked: e.At, Has: member.PointOf(s.value())}
 	case member.SaveSnapshot:
 		return member.SnapshotSaved{Now: s.now}
 	}
@@ -201,12 +203,11 @@ func (s *stage) below(prefix string) (out []Doc) {
 func (s *stage) hint(key string) {
 	for _, id := range s.names {
 		a := s.members[id]
-		if key == "" && !a.over {
+		prefixes, log := a.Watching()
+		if log && key == "" && !a.over {
 			a.hinted("")
-			continue
 		}
-		for _, prefix := range []string{leaderPrefix, rosterPrefix, headFolder(id),
-			planFolder(cluster.WriterID(string(id) + "-" + a.Nonce + "-ask")), MailboxPrefix, planPrefix} {
+		for _, prefix := range prefixes {
 			if strings.HasPrefix(key, prefix) && !a.over {
 				a.hinted(prefix)
 			}

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -9,11 +10,13 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -437,18 +440,89 @@ func TestALostWriteIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A write of a former life is not sent, which says nothing of the store.
-func TestAWriteOfAFormerLifeIsNotSent(t *testing.T) {
+// A member whose log may have been rewritten decides nothing before the store has said which history it has.
+func TestADoubtedHistoryDecidesNothing(t *testing.T) {
 	t.Parallel()
-	c := &Caller{LogCaller: shell.NewLogCaller(protocol.Config{Member: "a", Store: memory.New().Open(), TTL: time.Second,
-		Logger: slog.New(slog.DiscardHandler), Clock: protocol.NewProcessClock()})}
-	ev, ok := c.Call(t.Context(), Put{Key: mailboxKey("a"), Doc: mailboxDoc{Member: "a"}, Life: 2}).(Wrote)
-	if !ok || ev.Outcome != outbox.NotDone || ev.Err == "" {
-		t.Fatalf("it was answered %+v", ev)
+	s := led(t, "a", "b")
+	b := s.members["b"]
+	b.fold.History.Doubted = true
+	s.give(b, member.Woken{Now: s.now})
+	check := s.hold(b, func(e member.Effect) bool { _, ok := e.(member.CheckLog); return ok })
+	s.kill("a")
+	s.pass(5 * ttl)
+	if s.get(LeaderKey).Version != "" || s.rules() != nil {
+		t.Fatal("b leads, though it doubts")
+	}
+	s.give(b, s.make(b, check))
+	s.until("b rules", func() bool { return s.rules() == b })
+}
+
+// slow is a store whose answers take a second.
+type slow struct {
+	*memory.Store
+	now *protocol.Instant
+}
+
+func (s slow) Get(ctx context.Context, key string) (store.Doc, error) {
+	*s.now = s.now.Add(time.Second)
+	return s.Store.Get(ctx, key)
+}
+
+// TestCalls: what comes of calls, and what a member is told of it.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	now, docs, ctx := protocol.Instant(1), memory.New().Open(), t.Context()
+	c := &Caller{LogCaller: shell.NewLogCaller(protocol.Config{Member: "a", Store: slow{docs, &now}, TTL: time.Second,
+		Logger: slog.New(slog.DiscardHandler), Clock: func() protocol.Instant { return now }})}
+	get := func(key string) Got { return c.Call(ctx, Get{Key: key}).(Got) }
+
+	// A request keeps its time; a read counts from when it was asked for.
+	request := planDoc{Writer: "w", Seq: 1, AtMS: 7, Commands: []cluster.Command{cluster.KillJob{Job: "j"}}}
+	key := planKey("w", 1)
+	wrote := c.Call(ctx, Put{Key: key, Doc: request}).(Wrote)
+	got := get(key)
+	if p, _ := got.Doc.Value.(planDoc); wrote.Outcome != outbox.Done || p.AtMS != 7 || got.Sent.Add(time.Second) != got.At() {
+		t.Errorf("%+v, then %+v", wrote, got)
+	}
+
+	// What is not there is no error, also where it is to be removed.
+	if got := get(planKey("w", 2)); got.Err != "" || got.Doc.Version != "" {
+		t.Errorf("of no document: %+v", got)
+	}
+	gone := c.Call(ctx, Delete{Key: planKey("w", 2), Version: "1"}).(Wrote)
+	if gone.Outcome != outbox.Done || gone.Err != "" {
+		t.Errorf("what has gone is removed: %+v", gone)
+	}
+
+	// What was read before is not read again, but what is there now is; and what cannot be read cannot be twice.
+	request.AtMS = 8
+	changed := must.Get(docs.Put(ctx, store.Doc{Key: key, Value: must.Get(Encode(request))(t), Version: wrote.Version}))(t)
+	if p, _ := get(key).Doc.Value.(planDoc); p.AtMS != 8 {
+		t.Errorf("the document was changed, and is read as %+v", p)
+	}
+	must.Succeed(t, must.Err(docs.Put(ctx, store.Doc{Key: key, Value: []byte("{}"), Version: changed})))
+	for range 2 {
+		if got := get(key); got.Doc.Bad == "" {
+			t.Errorf("it cannot be read, and is %+v", got.Doc)
+		}
+	}
+	for seq := range uint64(2 * maxDecoded) {
+		request.Seq = seq + 10
+		c.Call(ctx, Put{Key: planKey("w", request.Seq), Doc: request})
+		get(planKey("w", request.Seq))
+	}
+	if n := len(c.decoded.docs); n > maxDecoded {
+		t.Errorf("%d documents are kept", n)
+	}
+
+	// A write of a former life is not sent, which says nothing of the store.
+	late := c.Call(ctx, Put{Key: mailboxKey("a"), Doc: mailboxDoc{Member: "a"}, Life: 2}).(Wrote)
+	if !late.Late || late.Outcome != outbox.NotDone || late.Err == "" {
+		t.Fatalf("it was answered %+v", late)
 	}
 	s := led(t, "a")
-	ev.Now = s.now
-	for _, e := range Step(&s.members["a"].State, ev) {
+	late.Now = s.now
+	for _, e := range Step(&s.members["a"].State, late) {
 		if changed, ok := e.(member.StoreChanged); ok {
 			t.Errorf("the store is said to fail: %s", changed.Err)
 		}

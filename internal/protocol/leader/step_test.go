@@ -8,7 +8,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
-	"github.com/rota-run/rota/protocol"
 )
 
 // A paused leader's late write of a head lands after its successor has removed the task and the head: it has offers
@@ -239,7 +238,6 @@ func TestAPausedLeader(t *testing.T) {
 	if l, _ := s.value().Leader(); l.Member != "b" || l.Term != 2 {
 		t.Fatalf("%+v", l)
 	}
-	_ = protocol.Instant(0)
 }
 
 // A request that the leader answers before its writer hears that it was written is known to be answered at once, by the

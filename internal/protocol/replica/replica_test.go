@@ -26,38 +26,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestWhatIsRefusedIsNotSaidForEver: a member that wants what everybody refuses fills no log, and holds up nobody.
+// What every protocol promises, on memory and in virtual time: storms are of calls that fail at random in every way that
+// a store has, and a busy store cannot take as many heartbeats as the usual TTL asks for.
+func TestStoriesOnMemory(t *testing.T) { t.Parallel(); protocoltest.StoriesOnMemory(t, Protocol{}) }
+func TestStorm(t *testing.T)           { t.Parallel(); protocoltest.StormsOnMemory(t, Protocol{}, true) }
+func TestStoriesWithHeartbeatsAlone(t *testing.T) {
+	t.Parallel()
+	protocoltest.AloneOnMemory(t, Protocol{})
+}
+func TestABusyStore(t *testing.T) { t.Parallel(); protocoltest.BusyStores(t, Protocol{}) }
 func TestWhatIsRefusedIsNotSaidForEver(t *testing.T) {
 	t.Parallel()
 	protocoltest.RefusedOnMemory(t, Protocol{})
-}
-
-func TestStoriesOnMemory(t *testing.T) {
-	t.Parallel()
-	protocoltest.StoriesOnMemory(t, Protocol{})
-}
-
-// TestStorm runs members whose calls fail at random, in every way that a store has.
-func TestStorm(t *testing.T) {
-	t.Parallel()
-	protocoltest.StormsOnMemory(t, Protocol{}, true)
-}
-
-// TestStoriesWithHeartbeatsAlone is the protocol on stores without sessions.
-func TestStoriesWithHeartbeatsAlone(t *testing.T) {
-	t.Parallel()
-	protocoltest.Run(t, protocoltest.OnMemory(Protocol{}, true))
-}
-
-// TestABusyStore is a store that cannot take as many heartbeats as the usual TTL asks for.
-func TestABusyStore(t *testing.T) {
-	t.Parallel()
-	for _, noSessions := range []bool{false, true} {
-		t.Run(fmt.Sprintf("NoSessions=%t", noSessions), func(t *testing.T) {
-			t.Parallel()
-			protocoltest.Load{Beats: 3, Times: 2, Returns: true, NoSessions: noSessions}.Busy(t, Protocol{})
-		})
-	}
 }
 
 // TestTimes: silence is noticed in time, and so on, on each kind of store. Where all is polled for, others read of a

@@ -23,24 +23,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestWhatIsRefusedIsNotSaidForEver: a member that wants what everybody refuses fills no log, and holds up nobody.
+// What every protocol promises, on memory and in virtual time: storms are of calls that fail at random in every way that
+// a store has, and a busy store cannot take as many heartbeats as the usual TTL asks for.
+func TestStoriesOnMemory(t *testing.T) { t.Parallel(); protocoltest.StoriesOnMemory(t, Protocol{}) }
+func TestStorm(t *testing.T)           { t.Parallel(); protocoltest.StormsOnMemory(t, Protocol{}, false) }
 func TestWhatIsRefusedIsNotSaidForEver(t *testing.T) {
 	t.Parallel()
 	protocoltest.RefusedOnMemory(t, Protocol{})
 }
-
-func TestStoriesOnMemory(t *testing.T) {
-	t.Parallel()
-	protocoltest.StoriesOnMemory(t, Protocol{})
-}
-
-// TestStorm runs members whose calls fail at random, in every way that a store has.
-func TestStorm(t *testing.T) {
-	t.Parallel()
-	protocoltest.StormsOnMemory(t, Protocol{}, false)
-}
-
-// TestABusyStore is a group that cannot take as many heartbeats as the usual TTL asks for.
 func TestABusyStore(t *testing.T) {
 	t.Parallel()
 	protocoltest.Load{Beats: 8, Times: 3}.Busy(t, Protocol{})
