@@ -133,19 +133,20 @@ func TestAPositionThatIsGone(t *testing.T) {
 }
 
 // What was consumed is committed to the group too, where it has no members; a partition begins at what is committed
-// there.
+// there, be it the first record.
 func TestAGroupIsTold(t *testing.T) {
-	b := setup(t, 1, "orders")
-	b.produce("orders", 0, 10, 0)
+	b := setup(t, 2, "orders")
+	b.produce("orders", 0, 10, 0, 1)
 	admin := kadm.NewClient(b.client)
 	offsets := kadm.Offsets{}
 	offsets.AddOffset("orders", 0, 4, -1)
+	offsets.AddOffset("orders", 1, 0, -1)
 	must.Succeed(t, admin.CommitAllOffsets(b.ctx, "readers", offsets))
 	m := b.join("a", b.loop())
 	c := b.config()
-	c.Group = "readers"
+	c.Group, c.From = "readers", kafka.FromEnd
 	b.submit(m, c, "orders")
-	b.await("the rest is taken", func() bool { return len(b.order["orders/0"]) == 6 })
+	b.await("the rest is taken", func() bool { return len(b.order["orders/0"]) == 6 && len(b.order["orders/1"]) == 10 })
 	b.await("the group knows", func() bool {
 		got, err := admin.FetchOffsets(b.ctx, "readers")
 		o, ok := got.Lookup("orders", 0)
@@ -154,9 +155,15 @@ func TestAGroupIsTold(t *testing.T) {
 	b.once()
 }
 
-// A group is there from the first commit on; before that nothing was committed.
+// A group is there from the first commit on; before that nothing was committed. One that cannot be told stops nobody.
 func TestAGroupThatIsNotThereYet(t *testing.T) {
 	b := setup(t, 1, "orders")
+	b.brokers.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.OffsetCommitResponse) // once
+		resp.Topics = []kmsg.OffsetCommitResponseTopic{{Topic: "orders", Partitions: []kmsg.OffsetCommitResponseTopicPartition{
+			{ErrorCode: kerr.GroupAuthorizationFailed.Code}}}}
+		return resp, nil, true
+	})
 	b.produce("orders", 0, 3, 0)
 	m := b.join("a", b.loop())
 	c := b.config()
@@ -164,6 +171,10 @@ func TestAGroupThatIsNotThereYet(t *testing.T) {
 	b.submit(m, c, "orders")
 	b.awaitTaken("orders", 3, 0)
 	b.await("the group is there", func() bool { return b.brokers.GroupInfo("new") != nil })
+	p, _ := m.Value().Partition(cluster.NewPartitionID("loop", "", "orders/0"))
+	if said := b.logs.String(); p.Message != "" || !strings.Contains(said, "the group does not know the position") {
+		t.Errorf("it ended with %q, and its log is %s", p.Message, said)
+	}
 }
 
 // Brokers that go away and come back are waited for; nothing is lost, and it is logged once.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -110,6 +111,37 @@ func TestWithoutLeaseNothingIsTaken(t *testing.T) {
 	_, ended := b.start(b.loop(), b.grant(h, "orders/0", 3))
 	if err := <-ended; !errors.Is(err, work.CauseLeaseLost) || len(b.taken) != 0 {
 		t.Errorf("it ended with %v, and took %v", err, b.taken)
+	}
+}
+
+// What a loop answers that is not right ends its run, which has saved what is done.
+func TestAnswersOfALoop(t *testing.T) {
+	for name, c := range map[string]struct { // order-free: each has brokers of its own
+		done  int // of 8
+		err   error
+		words string
+		saved string
+	}{
+		"more than there are": {done: 9, words: "take 8 records: the loop says that 9 are done"},
+		"less than none":      {done: -1, words: "take 8 records: the loop says that -1 are done"},
+		"fewer, and no error": {done: 5, words: "offset 5: the loop did not, and gave no reason", saved: `"offset":5`},
+		"all, and an error":   {done: 8, err: io.EOF, words: "take records up to offset 7: EOF", saved: `"offset":8`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t, 1, "orders")
+			b.produce("orders", 0, 8, 0)
+			h := worktest.NewHost()
+			g := b.grant(h, "orders/0", 3)
+			typ := kafka.NewType("loop", kafka.Loop{Options: []kgo.Opt{soon},
+				Take: func(context.Context, *rota.Grant, []*kgo.Record) (int, error) { return c.done, c.err }})
+			_, ended := b.start(typ, g)
+			if err := <-ended; err == nil || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("it ended with %v, want %s", err, c.words)
+			}
+			if got := string(h.Position(g.Partition)); !strings.Contains(got, c.saved) {
+				t.Errorf("the position is %s", got)
+			}
+		})
 	}
 }
 

@@ -1,12 +1,15 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
 )
 
 // stopper holds up polls that have taken records.
@@ -48,7 +53,7 @@ func TestLateFetchesAreNotTaken(t *testing.T) {
 			&kgo.Record{Topic: "orders", Value: []byte(strconv.Itoa(i))}).FirstErr())
 	}
 	p := partition{"orders", 0}
-	r.consume(p, position{Offset: 5, Epoch: -1})
+	r.consume(p, position{Offset: 5, Epoch: -1}).valve(false) // as if much waited: the next run does not begin so
 	<-s.taken
 	left := make(chan struct{})
 	go func() {
@@ -72,6 +77,51 @@ func TestLateFetchesAreNotTaken(t *testing.T) {
 	if b, ok := f.next(); !ok || b.err != nil || b.records[0].Offset != 2 {
 		t.Errorf("got %+v, want the record at 2 first", b)
 	}
+	away := errors.New("no such topic")
+	r.deliver(kgo.FetchTopicPartition{Topic: "orders", FetchPartition: kgo.FetchPartition{Partition: -1, Err: away}})
+	for b, ok := f.next(); !errors.Is(b.err, away); b, ok = f.next() { // behind the rest of the records
+		if !ok {
+			t.Fatal("nobody is told what the client says of the topic")
+		}
+	}
+}
+
+// A position is saved at its time, however busy the partition is; one that could not be is tried again, though nothing
+// comes any more.
+func TestSavesComeInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, h := worktest.NewGrant(t, work.Definition{})
+		c := &consumption{grant: g, config: Config{Save: work.Duration(time.Second)}, due: time.NewTimer(time.Hour)}
+		offset := int64(0)
+		saved := func() string {
+			time.Sleep(700 * time.Millisecond)
+			must.Succeed(t, c.saveIfDue(t.Context()))
+			return string(h.Position(g.Partition))
+		}
+		take := func() {
+			c.advance([]*kgo.Record{{Offset: offset}})
+			offset++
+		}
+		take()
+		first := saved()
+		take()
+		if second := saved(); first != "" || !strings.Contains(second, `"offset":2`) {
+			t.Errorf("saved are %q, then %q", first, second)
+		}
+		h.Fail(errors.New("the store is away"))
+		take()
+		saved()
+		saved()
+		h.Fail(nil)
+		saved()
+		if got := saved(); !strings.Contains(got, `"offset":3`) {
+			t.Errorf("when the store is back %q is saved", got)
+		}
+		if got := h.LastValue(t, "kafka_records"); got != 1 {
+			t.Errorf("%v records were taken since the last save", got)
+		}
+	})
 }
 
 // The valve is shut while there is enough, and opened when all of it was taken.
@@ -80,6 +130,9 @@ func TestFeed(t *testing.T) {
 	var turns []bool
 	f := newFeed(func(open bool) { turns = append(turns, open) })
 	for i := range int64(3) {
+		if len(turns) != int(i)/most {
+			t.Errorf("with %d batches the valve was turned %v", i, turns)
+		}
 		f.put(batch{end: i})
 	}
 	for i := range int64(3) {
@@ -134,7 +187,7 @@ func FuzzParts(f *testing.F) {
 }
 
 func FuzzPosition(f *testing.F) {
-	for _, s := range []string{`{"offset":3,"epoch":1,"topic_id":"x"}`, `{"offset":-1}`, `{}`, ``, `null`, `[]`} {
+	for _, s := range []string{`{"offset":3,"epoch":1,"topic_id":"x"}`, `{"offset":-1}`, `{"offset":3}`, `{}`, ``, `null`, `[]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -142,7 +195,7 @@ func FuzzPosition(f *testing.F) {
 		if err != nil || p == nil {
 			return
 		}
-		if p.Offset < 0 {
+		if p.Offset < 0 || !bytes.ContainsAny(data, `pP\`) && p.Epoch != -1 { // an epoch that is not there is not known
 			t.Fatalf("%q is read as %+v", data, p)
 		}
 		again, err := p.encode()
@@ -151,4 +204,23 @@ func FuzzPosition(f *testing.F) {
 			t.Fatalf("%+v is written %q and read as %+v, %v", p, again, q, err)
 		}
 	})
+}
+
+// An outage is told of once, and so is its end; who gives a request up says nothing of the brokers.
+func TestAnOutageIsToldOnce(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	o := &outage{log: slog.New(slog.NewTextHandler(&said, nil))}
+	refused := errors.New("connection refused")
+	for _, err := range []error{context.Canceled, refused, refused, context.Canceled, refused} {
+		o.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, err)
+	}
+	if cause := o.cause(); !errors.Is(cause, refused) {
+		t.Errorf("the cause is %v", cause)
+	}
+	o.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, nil)
+	o.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, nil)
+	if lines := strings.Count(said.String(), "\n"); lines != 2 || o.cause() != nil {
+		t.Errorf("it said\n%s", said.String())
+	}
 }
