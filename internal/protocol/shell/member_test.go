@@ -234,20 +234,73 @@ func TestACallIsLimited(t *testing.T) {
 	})
 }
 
-// TestItLeavesInTime: a protocol that never lets go is ended after LeaveTimeout, with an error.
+// TestItLeavesInTime: a protocol that never lets go is ended after LeaveTimeout, or the TTL, with an error.
 func TestItLeavesInTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, open(), protocol.Config{LeaveTimeout: 7 * time.Second},
-			func(member.Event) []member.Effect { return nil })
-		next[member.Woken](t, r)
-		from := time.Now()
-		r.leave()
-		err := <-r.ended
-		if err == nil || !strings.Contains(err.Error(), "not done within 7s") || time.Since(from) != 7*time.Second {
-			t.Errorf("ended after %v with %v", time.Since(from), err)
+	for _, c := range []protocol.Config{{LeaveTimeout: 7 * time.Second}, {TTL: 7 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := start(t, open(), c, func(member.Event) []member.Effect { return nil })
+			next[member.Woken](t, r)
+			from := time.Now()
+			r.leave()
+			err := <-r.ended
+			if err == nil || !strings.Contains(err.Error(), "not done within 7s") || time.Since(from) != 7*time.Second {
+				t.Errorf("ended after %v with %v", time.Since(from), err)
+			}
+		})
+	}
+}
+
+// expiring has sessions that it ends by itself.
+type expiring struct{ store.Full }
+
+func (expiring) OpenSession(context.Context, time.Duration) (store.Session, error) { return nil, nil }
+func (expiring) SessionsExpire() bool                                              { return true }
+func (expiring) Watch(context.Context, string) (<-chan struct{}, error)            { return nil, nil }
+
+// TestWhatAMemberIsToldOfItsStore, and what it says of itself: a TTL is stated that others believe.
+func TestWhatAMemberIsToldOfItsStore(t *testing.T) {
+	t.Parallel()
+	type hints = member.Hints
+	const ten = 10 * time.Second
+	full, watched := struct{ store.Full }{memory.New().Open()}, struct {
+		store.Full
+		store.Watcher
+	}{}
+	for what, c := range map[string]struct { // order-free: each is judged alone
+		store   protocol.Store
+		alone   bool
+		ttl     time.Duration
+		longest time.Duration // 0: it cannot be
+		want    member.Hints
+	}{
+		"all that it can":     {memory.New().Open(), false, ten, 8 * ten, hints{Log: true, Docs: true, Ends: true}},
+		"heartbeats alone":    {memory.New().Open(), true, ten, 8 * ten, hints{Log: true, Docs: true}},
+		"its sessions expire": {expiring{}, false, ten, 8 * ten, hints{Docs: true, Ends: true, Vanish: true}},
+		"they are not used":   {expiring{}, true, ten, 8 * ten, hints{Docs: true}},
+		"it has none":         {watched, false, ten, 8 * ten, hints{Docs: true, Ends: true}},
+		"nothing":             {full, false, ten, 8 * ten, hints{}},
+		"the shortest TTL":    {full, false, 300 * time.Millisecond, 2400 * time.Millisecond, hints{}},
+		"a shorter one":       {full, false, 299 * time.Millisecond, 0, hints{}},
+		"the longest TTL":     {full, false, 24 * time.Hour, 24 * time.Hour, hints{}},
+		"a longer one":        {full, false, 24*time.Hour + 1, 0, hints{}},
+		"no store":            {nil, false, ten, 0, hints{}},
+	} {
+		conf := protocol.Config{Member: "m", Store: c.store, NoSessions: c.alone, TTL: c.ttl, Slots: 1, Weight: 2,
+			Capacity: 3, Labels: []cluster.Label{{Key: "k", Value: "v"}}, Address: "a", Version: "b"}
+		var got member.Params
+		_, err := shell.New(conf, anyStore{}, func(_ protocol.Config, p member.Params) (m shell.Machine[state]) {
+			got = p
+			return m
+		})
+		if (err == nil) != (c.longest > 0) || err == nil && (got.Hints != c.want || got.Longest != c.longest) {
+			t.Errorf("%s: %v, %+v, a TTL of at most %s", what, err, got.Hints, got.Longest)
 		}
-	})
+		if j := got.Join; err == nil && (j.Member != "m" || j.Slots != 1 || j.Weight != 2 || j.Capacity != 3 ||
+			len(j.Labels) != 1 || j.Address != "a" || j.Version != "b") {
+			t.Errorf("%s: it joins as %+v", what, j)
+		}
+	}
 }
 
 // TestPropose: answers, refusals, unknown outcomes and the end of the member.
@@ -299,7 +352,7 @@ func TestPropose(t *testing.T) {
 		if _, err := r.m.Propose(t.Context(), command); !errors.Is(err, shell.ErrStopped) {
 			t.Errorf("after the end: %v", err)
 		}
-		if _, err := r.m.Propose(t.Context(), cluster.SubmitJob{}); err == nil {
+		if _, err := r.m.Propose(t.Context(), cluster.SubmitJob{}); err == nil || errors.Is(err, shell.ErrStopped) {
 			t.Error("a command that is none was taken")
 		}
 	})
@@ -330,6 +383,10 @@ func TestAssignments(t *testing.T) {
 		}
 		if inc, until := r.m.Tenure(); inc != 1 || until.Sub(r.clock()) != 40*time.Second {
 			t.Errorf("tenure %d until %d", inc, until)
+		}
+		time.Sleep(time.Minute) // waits: in virtual time, until the lease is over
+		if st := r.m.Status(); st.LeaseMS != 0 {
+			t.Errorf("status after the lease %+v", st)
 		}
 		r.m.Report(3, []protocol.Report{{Partition: "p"}})
 		if e := next[member.Reported](t, r); e.Version != 3 || len(e.Reports) != 1 {
