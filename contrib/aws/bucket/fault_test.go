@@ -14,115 +14,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rota-run/rota/contrib/aws/bucket"
-	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // once is the SDK without its own second tries.
 func once(o *bucket.Objects) {
 	o.Options = append(o.Options, func(o *s3.Options) { o.RetryMaxAttempts = 1 })
-}
-
-// cutting answers requests for an object up to a number of bytes, and then cuts the connection or lets it hang.
-type cutting struct {
-	bed   *bed
-	cuts  atomic.Int64 // how many are left
-	hang  bool
-	after func()
-}
-
-func (c *cutting) answer(w http.ResponseWriter, r *http.Request, content, etag string) {
-	from := 0
-	if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
-	}
-	if m := r.Header.Get("If-Match"); m != "" && m != etag {
-		w.WriteHeader(http.StatusPreconditionFailed)
-		return
-	}
-	rest := content[from:]
-	w.Header().Set("Content-Length", fmt.Sprint(len(rest)))
-	w.Header().Set("ETag", etag)
-	if from > 0 {
-		w.WriteHeader(http.StatusPartialContent)
-	}
-	if c.cuts.Add(-1) < 0 {
-		_, _ = w.Write([]byte(rest))
-		return
-	}
-	_, _ = w.Write([]byte(rest[:len(rest)/3]))
-	_ = http.NewResponseController(w).Flush()
-	if c.after != nil {
-		c.after()
-	}
-	if c.hang {
-		<-r.Context().Done()
-		return
-	}
-	panic(http.ErrAbortHandler)
-}
-
-// A connection that breaks, or brings nothing any more, is taken up where it broke.
-func TestAStreamGoesOnWhereItWasCut(t *testing.T) {
-	for name, hang := range map[string]bool{"cut": false, "hanging": true} {
-		t.Run(name, func(t *testing.T) {
-			b := setup(t, "logs")
-			content := strings.Repeat("0123456789", 10_000)
-			b.put("logs", "a", content)
-			c := &cutting{bed: b, hang: hang}
-			c.cuts.Store(4)
-			b.tamper = func(w http.ResponseWriter, r *http.Request) bool {
-				if r.Method != http.MethodGet || r.URL.Path != "/logs/a" {
-					return false
-				}
-				c.answer(w, r, content, `"v1"`)
-				return true
-			}
-			o := b.objects(nil)
-			once(&o)
-			conf := b.config()
-			if hang {
-				conf.Stall = 500_000_000
-			}
-			b.run(conf, o, "s3://logs/")
-			b.once("a " + content)
-			if left := c.cuts.Load(); left >= 0 { // on a busy machine an answer that comes may be given up too, and is taken up again
-				t.Errorf("%d cuts are left", left)
-			}
-		})
-	}
-}
-
-// Halves of two versions are never put together.
-func TestAStreamIsOfOneVersion(t *testing.T) {
-	b := setup(t, "logs")
-	b.put("logs", "a", "x")
-	contents := []string{strings.Repeat("1", 3000), strings.Repeat("2", 3000)}
-	var version atomic.Int64
-	seen := make(chan struct{}) // closed when it was seen that the first run has failed: when the next one has ended well nothing tells of it any more
-	c := &cutting{bed: b, after: func() { version.Store(1) }}
-	c.cuts.Store(1)
-	b.tamper = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodGet || r.URL.Path != "/logs/a" {
-			return false
-		}
-		v := version.Load()
-		if v == 1 && r.Header.Get("Range") == "" {
-			select {
-			case <-seen:
-			case <-r.Context().Done():
-			}
-		}
-		c.answer(w, r, contents[v], fmt.Sprintf(`"v%d"`, v))
-		return true
-	}
-	o := b.objects(nil)
-	once(&o)
-	m := b.join("a", bucket.NewType("objects", o))
-	b.submit(m, b.config(), "s3://logs/")
-	b.awaitMessage(m, "logs/a", bucket.ErrChanged.Error())
-	close(seen)
-	must.Succeed(t, m.Wait(b.ctx, "job"))
-	b.once("a " + contents[1])
 }
 
 // What is wrong is said, with where, and what to try, and without secrets.

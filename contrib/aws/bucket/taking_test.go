@@ -77,35 +77,41 @@ func TestBreaks(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("0123456789", 10_000)
 	part, whole := bytesOf(content, 0, 9), bytesOf(content, 0, len(content))
-	gone := status(t, 404, "GET", "If-Match", `"v1"`)
+	gone, changed := status(t, 404, "GET", "If-Match", `"v1"`), status(t, 412, "GET", "If-Match", `"v1"`)
+	hangs := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		_, _ = io.WriteString(w, content[:9])
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	const stall = 2 * time.Second // far beyond what an answer takes here
 	var oneByOne answers
 	for i := range maxCuts + 2 {
 		oneByOne = append(oneByOne, bytesOf(content, i, i+1))
 	}
 	for name, c := range map[string]struct { // order-free: each has a gateway of its own
 		answers
-		slow bool
-		err  error
+		stall time.Duration
+		slow  bool
+		err   error
 	}{
 		"more breaks than in a row": {answers: append(oneByOne, bytesOf(content, maxCuts+2, len(content)))},
 		"a gateway without ranges":  {answers: answers{part, whole}, err: ErrChanged},
 		"it is deleted":             {answers: answers{part, gone}, err: ErrChanged},
-		"it is read slowly":         {answers: answers{whole}, slow: true},
+		"it is changed":             {answers: answers{part, changed}, err: ErrChanged},
+		"a connection hangs":        {answers: answers{hangs, bytesOf(content, 9, len(content))}, stall: stall},
+		"it is read slowly":         {answers: answers{whole}, stall: stall, slow: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conf := Config{}
-			if c.slow {
-				conf.Stall = work.Duration(20 * time.Millisecond)
-			}
-			svc, asked := answering(t, conf, c.answers...)
+			svc, asked := answering(t, Config{Stall: work.Duration(c.stall)}, c.answers...)
 			s := &stream{service: svc, at: place{"logs", "a"}, ctx: t.Context()}
 			o := must.Get(s.open())(t)
 			defer s.close()
 			first := make([]byte, 1)
 			must.Succeed(t, must.Err(io.ReadFull(o.Body, first)))
 			if c.slow {
-				time.Sleep(3 * time.Duration(conf.Stall)) // waits: this is how slowly it is read
+				time.Sleep(c.stall * 5 / 4) // waits: this is how slowly it is read
 			}
 			rest, err := io.ReadAll(o.Body)
 			if !errors.Is(err, c.err) || err == nil && string(first)+string(rest) != content {

@@ -15,6 +15,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/gate"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store"
@@ -202,54 +203,30 @@ func TestAStandByThatIsHeld(t *testing.T) {
 // docs/internals/performance.md.
 var idleTasks = flag.Int("idle-tasks", 200, "how many tasks of TestIdleMembersAskSeldom")
 
-// counted counts requests as ZooKeeper gets them: a list is one for each document, and one for their names.
+// counted counts requests as ZooKeeper gets them: a list is one for each document, and one for their names. Its sessions
+// expire, as those of ZooKeeper: here nobody dies.
 type counted struct {
-	*memory.Store
+	*gate.Store
 	requests *atomic.Int64
 }
 
-func (c counted) Get(ctx context.Context, key string) (store.Doc, error) {
-	c.requests.Add(1)
-	return c.Store.Get(ctx, key)
+func newCounted(s *memory.Store, requests *atomic.Int64) counted {
+	return counted{gate.New(s, func(_ context.Context, _, _ string, do func() error) error {
+		requests.Add(1)
+		return do()
+	}, func(ctx context.Context, _, _ string, do func(context.Context) error) error {
+		requests.Add(1)
+		return do(ctx)
+	}), requests}
 }
 
 func (c counted) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	docs, err := c.Store.List(ctx, prefix)
-	c.requests.Add(1 + int64(len(docs)))
+	c.requests.Add(int64(len(docs)))
 	return docs, err
 }
 
-func (c counted) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	c.requests.Add(1)
-	return c.Store.Put(ctx, d)
-}
-
-func (c counted) Append(ctx context.Context, data []byte) (uint64, error) {
-	c.requests.Add(1)
-	return c.Store.Append(ctx, data)
-}
-
-func (c counted) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	c.requests.Add(1)
-	return c.Store.Read(ctx, after, limit)
-}
-
-func (c counted) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
-	s, err := c.Store.OpenSession(ctx, ttl)
-	return countedSession{s, c.requests}, err
-}
-
-type countedSession struct {
-	store.Session
-	requests *atomic.Int64
-}
-
-func (c countedSession) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	c.requests.Add(1)
-	return c.Session.Put(ctx, d)
-}
-
-func (c counted) SessionsExpire() bool { return true } // as those of ZooKeeper: here nobody dies
+func (counted) SessionsExpire() bool { return true }
 
 // crowd is a cluster in virtual time.
 type crowd struct {
@@ -267,7 +244,7 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 	c.stop = stop
 	for i := range members {
 		m, err := Protocol{}.New(protocol.Config{
-			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: counted{server.Open(), &c.requests}, TTL: ttl,
+			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: newCounted(server.Open(), &c.requests), TTL: ttl,
 			LeaveTimeout: time.Hour, Clock: clock,
 		})
 		must.Succeed(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/store/gate"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -34,10 +35,24 @@ const trip = 5 * time.Millisecond
 // plain is a store as Elasticsearch is one: documents, many of which are read in one request, no hints, and lists that
 // show what was. It counts requests.
 type plain struct {
-	protocol.Store
-	docs *memory.Store
+	protocol.Store // whose calls take their time
+	docs           *memory.Store
 	*server
 	dead *atomic.Bool // its process
+}
+
+func newPlain(s *memory.Store, of *server, dead *atomic.Bool) plain {
+	p := plain{docs: s, server: of, dead: dead}
+	change := func(ctx context.Context, _, _ string, do func(context.Context) error) error {
+		if err := p.goes(); err != nil {
+			return err
+		}
+		return do(ctx)
+	}
+	p.Store = gate.New(s, func(ctx context.Context, op, key string, do func() error) error {
+		return change(ctx, op, key, func(context.Context) error { return do() })
+	}, change)
+	return p
 }
 
 // server is what the handles of a plain store have in common.
@@ -61,13 +76,6 @@ func (p plain) goes() error {
 	p.requests.Add(1)
 	time.Sleep(trip + time.Duration(p.slow.Load())) // waits: in virtual time
 	return nil
-}
-
-func (p plain) Get(ctx context.Context, key string) (store.Doc, error) {
-	if err := p.goes(); err != nil {
-		return store.Doc{}, err
-	}
-	return p.docs.Get(ctx, key)
 }
 
 func (p plain) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
@@ -97,20 +105,6 @@ func (p plain) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 		}
 	}
 	return docs, nil
-}
-
-func (p plain) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	if err := p.goes(); err != nil {
-		return "", err
-	}
-	return p.docs.Put(ctx, d)
-}
-
-func (p plain) Delete(ctx context.Context, key string, v store.Version) error {
-	if err := p.goes(); err != nil {
-		return err
-	}
-	return p.docs.Delete(ctx, key, v)
 }
 
 // crowd is a cluster in virtual time.
@@ -146,7 +140,7 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 		ctx, leave := context.WithCancel(ctx)
 		c.leave, c.dead = append(c.leave, leave), append(c.dead, dead)
 		m, err := Protocol{}.New(protocol.Config{
-			Member: nameOf(i), Store: plain{h, h, c.server, dead}, TTL: ttl, LeaveTimeout: time.Hour, Clock: c.clock,
+			Member: nameOf(i), Store: newPlain(h, c.server, dead), TTL: ttl, LeaveTimeout: time.Hour, Clock: c.clock,
 		})
 		must.Succeed(t, err)
 		c.members = append(c.members, m)

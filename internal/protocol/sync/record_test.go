@@ -110,9 +110,10 @@ func TestForeignRecords(t *testing.T) {
 		cluster.Share{Partition: "x", Token: 3, To: "b"}}}, "1.1/a")
 	must.Succeed(t, err)
 	for name, message := range map[string]string{
-		"nothing":        "",
-		"text":           "hello",
-		"another record": `{"a":1}`,
+		"nothing":         "",
+		"text":            "hello",
+		"another record":  `{"a":1}`,
+		"one of a format": `{"a":1,"format":99}`,
 		"two states": strings.Replace(string(good), `"connectorState":[{`, `"connectorState":[{"taskID":"w"},{`,
 			1),
 		"others' state": strings.Replace(string(good), `"connectorState":[{"taskID":"w"`,
@@ -139,6 +140,10 @@ func TestForeignRecords(t *testing.T) {
 		if e, ok := errors.AsType[*cluster.FormatError](err); !ok || fmt.Sprint(e.Format) != format || e.Index != 1 {
 			t.Errorf("format %s: %v", format, err)
 		}
+	}
+	late := must.Get(EncodeRecord(cluster.Entry{Writer: "w", AtMS: lastMS + 1}, "none"))(t)
+	if e, err := DecodeRecord(late); err != nil || e.AtMS != lastMS {
+		t.Errorf("a time that cannot be written is read as %d, %v", e.AtMS, err)
 	}
 	if e, ok, err := (cluster.Value{}).Decode(1, Binary(good)); !ok || err != nil || len(e.Commands) != 2 {
 		t.Errorf("%+v %v %v", e, ok, err)

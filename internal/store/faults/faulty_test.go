@@ -3,7 +3,6 @@ package faults_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,37 +164,29 @@ func TestBreak(t *testing.T) {
 		"late": faults.Late, "held": faults.Held,
 	}
 	for which := range uint64(10) {
-		f, plain, _ := setup(t, "")
-		f.Away(true)
-		if _, err := f.Read(t.Context(), 0, 1); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("read while it is away: %v", err)
-		}
-		f.Away(false)
-		what := f.Break(which)
-		before := f.Count(outcomes[what])
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() {
-			_, err := f.Append(ctx, []byte("x"))
-			done <- err
-		}()
-		for f.Count(outcomes[what]) == before {
-			runtime.Gosched()
-		}
-		cancel() // a call that is held ends
-		if err := <-done; err == nil {
-			t.Errorf("%s: an append succeeded", what)
-		}
-		f.Away(false)
-		want := uint64(1)
-		if what == "refused" || what == "lost requests" {
-			want = 0
-		}
-		if got := head(t, plain); got != want {
-			t.Errorf("%s: %d records when it is mended, want %d", what, got, want)
-		}
-		if _, err := f.Append(t.Context(), []byte("y")); err != nil {
-			t.Errorf("after %s: %v", what, err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			f, plain, ctx := setup(t, "")
+			f.Away(true)
+			if _, err := f.Read(ctx, 0, 1); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("read while it is away: %v", err)
+			}
+			f.Away(false)
+			what := f.Break(which)
+			before := f.Count(outcomes[what])
+			ctx, cancel := context.WithTimeout(ctx, time.Second) // a call that is held ends
+			defer cancel()
+			if _, err := f.Append(ctx, []byte("x")); err == nil || f.Count(outcomes[what]) == before {
+				t.Errorf("%s: an append ended with %v", what, err)
+			}
+			f.Away(false)
+			want := uint64(1)
+			if what == "refused" || what == "lost requests" {
+				want = 0
+			}
+			if got := head(t, plain); got != want {
+				t.Errorf("%s: %d records when it is mended, want %d", what, got, want)
+			}
+			must.Succeed(t, must.Err(f.Append(t.Context(), []byte("y"))))
+		})
 	}
 }
