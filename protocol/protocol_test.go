@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
@@ -206,4 +207,24 @@ func TestSegment(t *testing.T) {
 		protocol.Segment(cluster.PartitionID(long+"2"), ""); len(one) != 65 || one[0] != '@' || one == other {
 		t.Errorf("long IDs become %s and %s", one, other)
 	}
+	if got := protocol.Segment(cluster.PartitionID(strings.Repeat("/", 100)), ""); got[0] != '@' {
+		t.Errorf("an ID that becomes long is %s", got)
+	}
+}
+
+// TestALeaseIsLookedAt by who asks for its end, until it has ended.
+func TestALeaseIsLookedAt(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancel(t.Context())
+	looks := 0
+	l := protocol.Leased{Context: ctx, Look: func() { looks++; end() }}
+	<-l.Done()
+	if l.Err() == nil || looks != 1 {
+		t.Errorf("it was looked at %d times: %v", looks, l.Err())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if now := protocol.NewProcessClock()(); now == 0 {
+			t.Error("a clock begins at the instant that says that there is none")
+		}
+	})
 }
