@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What every protocol promises, on memory and in virtual time: storms are of calls that fail at random in every way that
-// a store has, and a busy store cannot take as many heartbeats as the usual TTL asks for.
+// What every protocol promises, on memory and in virtual time. Storms are of calls that fail at random, in every way
+// that a store has; a busy store cannot take as many heartbeats as the usual TTL asks for.
 func TestStoriesOnMemory(t *testing.T) { t.Parallel(); protocoltest.StoriesOnMemory(t, Protocol{}) }
 func TestStorm(t *testing.T)           { t.Parallel(); protocoltest.StormsOnMemory(t, Protocol{}, true) }
 func TestStoriesWithHeartbeatsAlone(t *testing.T) {
@@ -203,8 +203,8 @@ func TestAStandByThatIsHeld(t *testing.T) {
 // docs/internals/performance.md.
 var idleTasks = flag.Int("idle-tasks", 200, "how many tasks of TestIdleMembersAskSeldom")
 
-// counted counts requests as ZooKeeper gets them: a list is one for each document, and one for their names. Its sessions
-// expire, as those of ZooKeeper: here nobody dies.
+// counted counts requests as ZooKeeper gets them: a list is one for each document, and one for their names. Its
+// sessions expire, as those of ZooKeeper: here nobody dies.
 type counted struct {
 	*gate.Store
 	requests *atomic.Int64

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What every protocol promises, on memory and in virtual time: storms are of calls that fail at random in every way that
-// a store has, and a busy store cannot take as many heartbeats as the usual TTL asks for.
+// What every protocol promises, on memory and in virtual time. Storms are of calls that fail at random, in every way
+// that a store has; a busy store cannot take as many heartbeats as the usual TTL asks for.
 func TestStoriesOnMemory(t *testing.T) { t.Parallel(); protocoltest.StoriesOnMemory(t, Protocol{}) }
 func TestStorm(t *testing.T)           { t.Parallel(); protocoltest.StormsOnMemory(t, Protocol{}, false) }
 func TestWhatIsRefusedIsNotSaidForEver(t *testing.T) {
