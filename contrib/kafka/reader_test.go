@@ -53,8 +53,9 @@ func TestLateFetchesAreNotTaken(t *testing.T) {
 			&kgo.Record{Topic: "orders", Value: []byte(strconv.Itoa(i))}).FirstErr())
 	}
 	p := partition{"orders", 0}
-	r.consume(p, position{Offset: 5, Epoch: -1}).valve(false) // as if much waited: the next run does not begin so
+	former := r.consume(p, position{Offset: 5, Epoch: -1})
 	<-s.taken
+	former.valve(false) // as if much waited: the next run does not begin so
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
