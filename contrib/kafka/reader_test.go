@@ -213,8 +213,11 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 	var said bytes.Buffer
 	o := &outage{log: slog.New(slog.NewTextHandler(&said, nil))}
 	refused := errors.New("connection refused")
-	for _, err := range []error{context.Canceled, refused, refused, context.Canceled, refused} {
+	for i, err := range []error{context.Canceled, refused, refused, context.Canceled} {
 		o.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, err)
+		if i == 0 && said.Len() > 0 {
+			t.Errorf("of a request that was given up: %s", said.String())
+		}
 	}
 	if cause := o.cause(); !errors.Is(cause, refused) {
 		t.Errorf("the cause is %v", cause)
