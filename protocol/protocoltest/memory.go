@@ -95,10 +95,7 @@ func StoriesOnMemory(t *testing.T, p protocol.Protocol) {
 	})
 }
 
-// AloneOnMemory runs the stories on a store without sessions.
-func AloneOnMemory(t *testing.T, p protocol.Protocol) { Run(t, OnMemory(p, true)) }
-
-// BusyStores are stores with and without sessions that a protocol keeps too busy.
+// BusyStores are stores, with sessions and without, that cannot take as many heartbeats as the usual TTL asks for.
 func BusyStores(t *testing.T, p protocol.Protocol) {
 	for _, noSessions := range []bool{false, true} {
 		t.Run(fmt.Sprintf("NoSessions=%t", noSessions), func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestStoriesOnMemory(t *testing.T) { t.Parallel(); protocoltest.StoriesOnMem
 func TestStorm(t *testing.T)           { t.Parallel(); protocoltest.StormsOnMemory(t, Protocol{}, true) }
 func TestStoriesWithHeartbeatsAlone(t *testing.T) {
 	t.Parallel()
-	protocoltest.AloneOnMemory(t, Protocol{})
+	protocoltest.Run(t, protocoltest.OnMemory(Protocol{}, true))
 }
 func TestABusyStore(t *testing.T) { t.Parallel(); protocoltest.BusyStores(t, Protocol{}) }
 func TestWhatIsRefusedIsNotSaidForEver(t *testing.T) {
