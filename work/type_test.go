@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/work"
 )
 
@@ -17,6 +18,7 @@ func TestDuration(t *testing.T) {
 	if err := d.UnmarshalText([]byte("1m30.5s")); err != nil || time.Duration(d) != 90_500*time.Millisecond {
 		t.Errorf("%v, %v", time.Duration(d), err)
 	}
+	must.Succeed(t, d.UnmarshalText([]byte(strings.Repeat("0", 62)+"1s"))) // the longest
 	for text, want := range map[string]string{
 		"soon":                         `"soon" is not a duration`,
 		"9999999999h":                  `"9999999999h" is not a duration`,

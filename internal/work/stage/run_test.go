@@ -177,11 +177,13 @@ func TestWhatATaskLeaves(t *testing.T) {
 func TestAnInputBeginsOnce(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		p := newPlace(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
 		input := Input{Read: func(_ context.Context, _ *work.Grant, at []byte, out *Out) ([]byte, bool, error) {
 			return at, true, out.Send([]byte("x"), nil)
 		}}
 		for _, m := range []cluster.MemberID{"m", "n"} {
-			must.Succeed(t, input.Run(t.Context(), &work.Grant{Host: p, Job: "j", Task: "a", Member: m,
+			must.Succeed(t, input.Run(ctx, &work.Grant{Host: p, Job: "j", Task: "a", Member: m,
 				Log: slog.New(slog.DiscardHandler)}))
 		}
 		got, err := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "edge/a/b"}, Peek: true, Limit: 9})

@@ -126,6 +126,9 @@ func TestFlowIsDrawn(t *testing.T) {
 		must.Succeed(t, v.draw(&b, f, at.Add(after), ended))
 		return b.String()
 	}
+	if none := bar(0, 0); none != "sealed, nothing waits" {
+		t.Errorf("nothing has come, and it says %q", none)
+	}
 	first := draw(flow(0, 100), 0, false)
 	if !containsAll(first, []string{"FLOW", "SLOTS", "RATE", "count  read  3", "░░░░ 0 %"}) ||
 		strings.Contains(first, "/s") {
