@@ -338,7 +338,7 @@ func TestAKeySubmittedTwiceAtOnce(t *testing.T) {
 		case strings.HasPrefix(d.Key, prefix):
 			one = must.Get(first.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"}))(t)
 		case d.Version == "": // and no page either: it tries again
-			_, _ = server.Open().Put(t.Context(), store.Doc{Key: d.Key, Value: []byte("{}")})
+			must.Succeed(t, must.Err(server.Open().Put(t.Context(), store.Doc{Key: d.Key, Value: []byte("{}")})))
 		}
 	}
 	two, err := second.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"})

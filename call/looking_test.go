@@ -123,7 +123,7 @@ func TestOpenPages(t *testing.T) {
 	}
 }
 
-// A list of the pages that failed is made again soon, though no hint comes.
+// When the pages could not be listed, they are listed again soon, even without a hint.
 func TestAFailedListIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	docs := planned.NewFaulty(memory.New().Open(), nil)
@@ -138,7 +138,7 @@ func TestAFailedListIsMadeAgain(t *testing.T) {
 	}
 }
 
-// The queue that was served last keeps the turn when the pages are listed, so the one behind it is next.
+// A new list of the pages keeps the turn: the queue after the one that was served last is next.
 func TestQueuesKeepTheirTurns(t *testing.T) {
 	t.Parallel()
 	of := func(names ...string) (out []*queue) {
@@ -162,7 +162,7 @@ func TestQueuesKeepTheirTurns(t *testing.T) {
 	}
 }
 
-// What a member may not run is not kept: a function that it has not, and what it runs already.
+// A member keeps no call that it cannot run: one of a function that it does not have, or one that it runs already.
 func TestWhatIsKept(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()

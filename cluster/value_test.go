@@ -156,7 +156,8 @@ func (s *script) owners() map[MemberID]int {
 	return out
 }
 
-// TestForgetPlaced: what a plan places does not wait any more, all at once; a move of what has an owner places nothing.
+// TestForgetPlaced: a class waits no longer when a plan places all of it. A move of an item that has an owner does not
+// count.
 func TestForgetPlaced(t *testing.T) {
 	t.Parallel()
 	for from, left := range map[int]int{-1: 0, 0: 2, 1: 2} {

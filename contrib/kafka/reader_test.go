@@ -82,13 +82,13 @@ func TestLateFetchesAreNotTaken(t *testing.T) {
 	r.deliver(kgo.FetchTopicPartition{Topic: "orders", FetchPartition: kgo.FetchPartition{Partition: -1, Err: away}})
 	for b, ok := f.next(); !errors.Is(b.err, away); b, ok = f.next() { // behind the rest of the records
 		if !ok {
-			t.Fatal("nobody is told what the client says of the topic")
+			t.Fatal("the error of the topic reached nobody")
 		}
 	}
 }
 
-// A position is saved at its time, however busy the partition is; one that could not be is tried again, though nothing
-// comes any more.
+// A position is saved in time, however busy the partition is. A save that failed is tried again, even if no record
+// follows.
 func TestSavesComeInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSavesComeInTime(t *testing.T) {
 		c := &consumption{grant: g, config: Config{Save: work.Duration(time.Second)}, due: time.NewTimer(time.Hour)}
 		offset := int64(0)
 		saved := func() string {
-			time.Sleep(700 * time.Millisecond)
+			time.Sleep(700 * time.Millisecond) // waits: in virtual time
 			must.Succeed(t, c.saveIfDue(t.Context()))
 			return string(h.Position(g.Partition))
 		}
@@ -207,7 +207,7 @@ func FuzzPosition(f *testing.F) {
 	})
 }
 
-// An outage is told of once, and so is its end; who gives a request up says nothing of the brokers.
+// An outage is logged once, and its end once. A cancelled request says nothing about the brokers.
 func TestAnOutageIsToldOnce(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer

@@ -75,14 +75,14 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestFor: who waits under a ctx that has ended waited in vain, also for no time at all.
+// TestFor: a wait under a ctx that has ended is in vain, even one of no time at all.
 func TestFor(t *testing.T) {
 	t.Parallel()
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	for range 50 { // of two channels that are ready, select takes any
 		if d := time.Duration(0); !For(t.Context(), d) || For(ended, d) || For(ended, time.Hour) {
-			t.Fatal("it does not tell whether the time has come")
+			t.Fatal("it does not tell whether the wait was in vain")
 		}
 	}
 }

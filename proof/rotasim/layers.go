@@ -64,7 +64,7 @@ func stories() map[string]layer {
 	out := make(map[string]layer)
 	for _, f := range allFlaws() {
 		if pkg, test, ok := strings.Cut(f.Notes["story"], " "); ok {
-			out[f.Name] = layer{name: story, args: []string{"-test.run", "^" + test + "$", "-test.timeout", "20s"},
+			out[f.Name] = layer{name: story, args: []string{"-test.run", "^" + test + "$", "-test.timeout", "60s"},
 				pkg: pkg}
 		}
 	}

@@ -173,8 +173,8 @@ func TestWhatComesAfterAnObjectWasTaken(t *testing.T) {
 	}
 }
 
-// TestAPage: names are read as they are; what waits or runs is left out, by a window that was looked at before; and a
-// step that is full goes on behind its last name.
+// TestAPage: names are read as they are; the window is read before the page; a step that is full ends with a cursor at
+// its last name.
 func TestAPage(t *testing.T) {
 	t.Parallel()
 	names := []string{"a+b c", "b%/ä"}
@@ -190,14 +190,14 @@ func TestAPage(t *testing.T) {
 	})
 	l := &listing{service: svc, place: place{"logs", ""}, window: func() (work.Window, error) {
 		if asked.Load() > 0 {
-			t.Error("what is done by the time of the window may be in the page")
+			t.Error("the window was read after the page, which may list what is done by then")
 		}
 		return work.Window{}, nil
 	}}
 	got := must.Get(l.next(t.Context(), nil, maxPage))(t)
 	last := len(got.Items) - 1
 	if last < 2 || last >= len(names)-1 || string(got.Cursor) != string(cursor{names[last]}.encode()) || got.End {
-		t.Fatalf("%d items, and it goes on behind %.20s", last+1, got.Cursor)
+		t.Fatalf("%d items, cursor %.20s", last+1, got.Cursor)
 	}
 	for i, item := range got.Items {
 		var in listed

@@ -468,7 +468,7 @@ func (s slow) Get(ctx context.Context, key string) (store.Doc, error) {
 	return s.Store.Get(ctx, key)
 }
 
-// TestCalls: what comes of calls, and what a member is told of it.
+// TestCalls: each outcome of a call of the store, and the event that the member gets for it.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	now, docs, ctx := protocol.Instant(1), memory.New().Open(), t.Context()

@@ -353,7 +353,7 @@ func TestAProposalWithoutAnswer(t *testing.T) {
 	b.wait("start", "a{}", "")
 }
 
-// TestARefusalIsToldOnce as long as its reason stays.
+// TestARefusalIsToldOnce: a refusal is reported again only when its reason changes.
 func TestARefusalIsToldOnce(t *testing.T) {
 	t.Parallel()
 	var told []string
@@ -415,7 +415,7 @@ func TestAnInventoryThatOthersHaveRemoved(t *testing.T) {
 			t.Errorf("look %d: again %t, log %s", i, again, &log)
 		}
 	}
-	// Whoever reads the source deletes those of members that are gone, not this one.
+	// The reader of the source deletes the inventories of members that are gone, and only those.
 	must.Succeed(t, must.Err(b.docs.Put(t.Context(), store.Doc{Key: prefix("s") + "gone", Value: []byte("{}")})))
 	must.Succeed(t, (&reader{Config: Config{Docs: b.docs}, name: "s"}).list(t.Context(), b.value(), true))
 	if all, err := Inventories(t.Context(), b.docs, "s"); err != nil || all["m1"].Incarnation != 2 || len(all) != 1 {

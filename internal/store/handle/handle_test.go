@@ -210,7 +210,7 @@ func TestALostHandle(t *testing.T) {
 			before := b.seen(t)
 			if how == "closed" {
 				b.Handle.Close()
-				<-answer // by the handle, or the store behind it
+				<-answer // the handle or the store behind it has ended the call
 				return
 			}
 			b.Lose()

@@ -139,7 +139,7 @@ func TestWhatTheStoreNeverTakes(t *testing.T) {
 	})
 }
 
-// TestWhatEndsATask: what no further try can mend ends it with its reason; what is away is waited for.
+// TestWhatEndsATask: an error that no further try can mend ends a task; while the store is away, the task waits.
 func TestWhatEndsATask(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		for err, waits := range map[error]bool{store.ErrConflict: false, store.ErrTooLarge: false, store.ErrUnavailable: true} {
@@ -153,22 +153,23 @@ func TestWhatEndsATask(t *testing.T) {
 	})
 }
 
-// TestWhatATaskLeaves: what it holds when it ends is another one's at once, and its attempts are no fewer than the
-// default where it names none.
+// TestWhatATaskLeaves: when a task ends, others get what it holds at once. A number of attempts below zero is the
+// default.
 func TestWhatATaskLeaves(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		p, tries := newPlace(t), 0
+		p, whole := newPlace(t), 0 // how often the batch was tried as a whole
 		p.put(t)
 		err := p.run(t, "b", Stage{Attempts: -1, Do: func(ctx context.Context, _ *work.Grant, in [][]byte, _ *Out) error {
-			if tries++; tries < DefaultAttempts && len(in) == 2 {
-				return errors.New("not yet")
+			if len(in) == 2 {
+				whole++
+				return errors.New("one of them is bad")
 			}
 			<-ctx.Done()
 			return ctx.Err()
 		}})
 		left, err2 := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "edge/a/b"}, Limit: 1, Lease: lease})
-		if !errors.Is(err, context.DeadlineExceeded) || err2 != nil || len(left) != 1 || tries != DefaultAttempts {
-			t.Errorf("%v after %d tries, and %d messages are there at once, %v", err, tries, len(left), err2)
+		if !errors.Is(err, context.DeadlineExceeded) || err2 != nil || len(left) != 1 || whole != DefaultAttempts {
+			t.Errorf("%v after %d tries, and %d messages are there at once, %v", err, whole, len(left), err2)
 		}
 	})
 }

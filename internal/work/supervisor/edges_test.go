@@ -184,7 +184,7 @@ func TestOthersHearOfAChange(t *testing.T) {
 	})
 }
 
-// TestAFlowIsNotifiedAmongOthers: a note that lost against another one is made again, some times.
+// TestAFlowIsNotifiedAmongOthers: a note that lost against another one is tried again, signalTries times in all.
 func TestAFlowIsNotifiedAmongOthers(t *testing.T) {
 	t.Parallel()
 	for lost, want := range map[int64]error{0: nil, signalTries - 1: nil, signalTries: store.ErrConflict} {
@@ -199,7 +199,7 @@ func TestAFlowIsNotifiedAmongOthers(t *testing.T) {
 	}
 }
 
-// awayDocs is a store that takes no writes while it is away, and some others have overtaken.
+// awayDocs is a store that takes no writes while it is away, and refuses the next lost ones: others wrote first.
 type awayDocs struct {
 	store.Docs
 	away atomic.Bool

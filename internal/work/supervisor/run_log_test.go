@@ -158,8 +158,8 @@ func TestCheckSchedule(t *testing.T) {
 	}
 }
 
-// TestAFreezeIsTold: a gap between two steps is told with its bounds, within the lease alone: else each run tells that
-// it was lost. What is due ends a nap early.
+// TestAFreezeIsTold: a long gap between two steps is reported with its bounds, but only within the lease: after that
+// each run reports that it was lost. A nap ends when something is due.
 func TestAFreezeIsTold(t *testing.T) {
 	t.Parallel()
 	var told []Frozen

@@ -73,7 +73,7 @@ func (s *pretender) serve(t testing.TB) string {
 	return serveGRPC(t, all)
 }
 
-// TestWhatBecameOfAChange: where the answer does not say whether a change was made, what stands there does.
+// TestWhatBecameOfAChange: if the answer does not say whether a change was made, the driver reads it back.
 func TestWhatBecameOfAChange(t *testing.T) {
 	t.Parallel()
 	full, broken := rpctypes.ErrGRPCNoSpace, status.Error(codes.Unavailable, "broken")

@@ -119,8 +119,8 @@ func TestCrashes(t *testing.T) {
 	})
 }
 
-// TestSilentServer: a connection on which the server says nothing any more is replaced, and the watch goes on. A read
-// does not wait as long as its caller would.
+// TestSilentServer: a connection whose server has fallen silent is replaced, and the watch continues. A read ends after
+// the driver's timeout, not the caller's.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	o := options(t)

@@ -33,7 +33,7 @@ func TestNobodyWrites(t *testing.T) {
 	}
 }
 
-// TestAMemberHasItsOwnSettings: what is set for who plays is not set for the members.
+// TestAMemberHasItsOwnSettings: variables that are set for the demo do not reach its members.
 func TestAMemberHasItsOwnSettings(t *testing.T) {
 	t.Setenv("ROTA_MEMBER", "z")
 	dir := t.TempDir()
