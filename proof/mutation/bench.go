@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 
 // bench is where the faults of one package are tried.
 type bench struct {
-	root, dir, pkg string
+	root, dir, pkg string     // pkg is the package of the tests
+	of             string     // the package of the faults
 	set            mutant.Set // what is planted
 	program        string     // the tests with all faults
 	flags          []string   // of each run of them
@@ -26,7 +28,7 @@ type bench struct {
 // play finds the faults, plants them, and tries them.
 func (b *bench) play(ctx context.Context, o options) (*report, error) {
 	began := time.Now()
-	faults, err := find(ctx, o.gremlins, b.root, b.pkg, b.dir)
+	faults, err := find(ctx, b.root, b.pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +47,13 @@ func (b *bench) play(ctx context.Context, o options) (*report, error) {
 	if err := b.learn(ctx); err != nil {
 		return nil, err
 	}
-	for i, fate := range b.tryAll(ctx, faults, o.workers) {
+	fates := b.tryAll(ctx, faults, o.workers)
+	for _, pkg := range o.also {
+		if err := b.ask(ctx, pkg, faults, fates, o.workers); err != nil {
+			return nil, err
+		}
+	}
+	for i, fate := range fates {
 		r.count(faults[i], fate)
 	}
 	r.Percent, r.Seconds = 100, int(time.Since(began).Seconds())
@@ -109,4 +117,34 @@ func (b *bench) tryAll(ctx context.Context, faults []fault, workers int) []fate 
 	close(next)
 	wg.Wait()
 	return fates
+}
+
+// ask tries what was missed with the tests of another package.
+func (b *bench) ask(ctx context.Context, pkg string, faults []fault, fates []fate, workers int) error {
+	var which []int
+	var left []fault
+	other := &bench{root: b.root, dir: filepath.Join(b.dir, strings.NewReplacer(".", "", "/", "").Replace(pkg)+"_"),
+		pkg: pkg, of: b.pkg, blocks: make(map[block]bool)}
+	for i, f := range faults {
+		if fates[i] == missed || fates[i] == unreached {
+			which, left, other.set = append(which, i), append(left, f), append(other.set, f.flaw)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	var err error
+	other.program, err = other.set.BuildTests(ctx, b.root, filepath.Join(other.dir, "planted"), pkg)
+	if err == nil {
+		err = other.learn(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", pkg, err)
+	}
+	for i, fate := range other.tryAll(ctx, left, workers) {
+		if fate == noticed || fate == untried || fates[which[i]] == unreached {
+			fates[which[i]] = fate
+		}
+	}
+	return nil
 }

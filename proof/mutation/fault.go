@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -24,7 +22,7 @@ type fault struct {
 	file         string // from the root of the module, with slashes
 	line, column int
 	first, last  int    // lines of its function
-	old, new     string // the operator
+	old          string // what stood there
 	text         string // of the line, with the fault
 	flaw         mutant.Flaw
 }
@@ -36,51 +34,21 @@ func (f fault) String() string {
 // key names a fault in equivalent.txt. It has no line number, so that it lasts.
 func (f fault) key() string { return f.file + ": " + f.text }
 
-// place is a mutant of the report of gremlins.
-type place struct {
-	Type         string
-	Line, Column int
-}
-
 // find returns the faults of a package that can be planted, in the order of files and lines.
-func find(ctx context.Context, gremlins, root, pkg, dir string) ([]fault, error) {
-	out := filepath.Join(dir, "report.json")
-	cmd := exec.CommandContext(ctx, gremlins, "unleash", pkg, "--dry-run", "--exclude-files", "/", "--workers", "1",
-		"--output", out) //nolint:gosec // the tool
-	cmd.Dir = root
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("find faults: %w: %s", err, said)
-	}
-	b, err := os.ReadFile(out) //nolint:gosec // the report
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // it has found none
-	}
-	var report struct {
-		Files []struct {
-			Name   string  `json:"file_name"`
-			Places []place `json:"mutations"`
-		}
-	}
-	if err := errors.Join(err, json.Unmarshal(b, &report)); err != nil {
-		return nil, fmt.Errorf("read the report: %w", err)
-	}
+func find(ctx context.Context, root, pkg string) ([]fault, error) {
 	built, err := list(ctx, root, pkg, "{{range .GoFiles}}{{.}} {{end}}{{range .CgoFiles}}{{.}} {{end}}")
 	if err != nil {
 		return nil, err
 	}
 	var faults []fault
-	for _, f := range report.Files {
-		if !slices.Contains(built, f.Name) {
-			continue // of another platform
-		}
-		of, err := read(root, filepath.ToSlash(filepath.Join(pkg, f.Name)), f.Places)
+	for _, f := range built {
+		of, err := read(root, filepath.ToSlash(filepath.Join(pkg, f)))
 		if err != nil {
 			return nil, err
 		}
 		faults = append(faults, of...)
 	}
-	slices.SortFunc(faults, func(a, b fault) int { return strings.Compare(a.flaw.Name, b.flaw.Name) })
-	return slices.CompactFunc(faults, func(a, b fault) bool { return a.flaw.Name == b.flaw.Name }), nil
+	return faults, nil
 }
 
 func list(ctx context.Context, root, pkg, format string) ([]string, error) {
@@ -93,8 +61,8 @@ func list(ctx context.Context, root, pkg, format string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// read makes faults of the places of a file that are in functions.
-func read(root, file string, places []place) ([]fault, error) {
+// read makes the faults of a file that can be laid over it.
+func read(root, file string) ([]fault, error) {
 	b, err := os.ReadFile(filepath.Join(root, file)) //nolint:gosec // a source file
 	if err != nil {
 		return nil, err
@@ -105,56 +73,29 @@ func read(root, file string, places []place) ([]fault, error) {
 		return nil, err
 	}
 	text, lines := string(b), files.File(tree.Pos())
+	cut := func(n ast.Node) string { return text[lines.Offset(n.Pos()):lines.Offset(n.End())] }
 	var out []fault
-	for _, p := range places {
-		at := int(lines.LineStart(p.Line)) - lines.Base() + p.Column - 1
-		in := function(tree, lines.Pos(at))
-		if in == nil {
+	for _, d := range tree.Decls {
+		in, ok := d.(*ast.FuncDecl)
+		if !ok || in.Body == nil || declaresResult(in) {
 			continue
 		}
-		was, is := turn(p.Type, text[at:])
-		if was == "" {
-			return nil, fmt.Errorf("%s:%d:%d: no operator for %s", file, p.Line, p.Column, p.Type)
+		for i, e := range (&finder{text: cut}).find(in) {
+			at, end := lines.Offset(e.at), lines.Offset(e.end)
+			changed := text[:at] + e.is + text[end:]
+			from, to := strings.LastIndexByte(text[:at], '\n')+1, at+strings.IndexByte(changed[at:], '\n')
+			p := files.Position(e.at)
+			f := fault{file: file, line: p.Line, column: p.Column, old: text[at:end],
+				text: strings.TrimSpace(changed[from:to])}
+			if f.text == "" {
+				f.text, _, _ = strings.Cut("without "+f.old, "\n")
+			}
+			f.first, f.last = files.Position(in.Pos()).Line, files.Position(in.End()).Line
+			f.flaw = mutant.New(fmt.Sprintf("%s:%05d:%03d %d %s", file, p.Line, p.Column, i, e.is), file, text, changed)
+			out = append(out, f)
 		}
-		changed := text[:at] + is + text[at+len(was):]
-		from, to := strings.LastIndexByte(text[:at], '\n')+1, at+strings.IndexByte(changed[at:], '\n')
-		f := fault{file: file, line: p.Line, column: p.Column, old: was, new: is,
-			text: strings.TrimSpace(changed[from:to])}
-		f.first, f.last = files.Position(in.Pos()).Line, files.Position(in.End()).Line
-		f.flaw = mutant.New(fmt.Sprintf("%s:%05d:%03d %s", file, p.Line, p.Column, is), file, text, changed)
-		out = append(out, f)
 	}
 	return out, nil
-}
-
-// turn returns the operator with which a text begins, and what gremlins makes of it.
-func turn(kind, text string) (was, is string) {
-	pairs := map[string][]string{ // order-free: one is taken
-		"ARITHMETIC_BASE":       {"+", "-", "-", "+", "*", "/", "/", "*", "%", "*"},
-		"CONDITIONALS_BOUNDARY": {">=", ">", "<=", "<", ">", ">=", "<", "<="},
-		"CONDITIONALS_NEGATION": {"==", "!=", "!=", "==", "<=", ">", ">=", "<", "<", ">=", ">", "<="},
-		"INCREMENT_DECREMENT":   {"++", "--", "--", "++"},
-		"INVERT_NEGATIVES":      {"-", "+"},
-	}[kind]
-	for i := 0; i < len(pairs); i += 2 {
-		if strings.HasPrefix(text, pairs[i]) {
-			return pairs[i], pairs[i+1]
-		}
-	}
-	return "", ""
-}
-
-// function returns the function in whose body pos is; nil if a flaw cannot be laid over the source there: outside of
-// functions, and in one that declares a named result again, because in the copy of the body that would be another
-// variable.
-func function(tree *ast.File, pos token.Pos) *ast.FuncDecl {
-	for _, d := range tree.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Body.Pos() < pos && pos < f.Body.End() &&
-			!declaresResult(f) {
-			return f
-		}
-	}
-	return nil
 }
 
 func declaresResult(f *ast.FuncDecl) bool {

@@ -66,7 +66,7 @@ func (b *bench) learn(ctx context.Context) error {
 		}
 	}
 	counting := filepath.Join(b.dir, "counting")
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-cover", "-ldflags=-s -w", "-o", counting, b.pkg) //nolint:gosec // the compiler
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-cover", "-coverpkg="+b.of, "-ldflags=-s -w", "-o", counting, b.pkg) //nolint:gosec // the compiler
 	cmd.Dir = b.root
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w: %s", err, said)

@@ -299,3 +299,43 @@ func TestEnd(t *testing.T) {
 	}
 	must.Succeed(t, must.Err(put(other, "others", others)))
 }
+
+// refusing is a driver whose swaps end in an error.
+type refusing struct {
+	*drivermap.Handle
+	err   error
+	swaps int
+}
+
+func (r *refusing) Swap(context.Context, driver.Op, ...driver.Op) (driver.Version, error) {
+	r.swaps++
+	return "", r.err
+}
+
+// TestWhatEndAndSweepSay: a refusal is said; what may have come to nothing is tried again, and said by End alone.
+func TestWhatEndAndSweepSay(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]struct { // order-free: each is judged alone
+		end, sweep error
+		tries      int
+	}{
+		store.ErrUnavailable: {store.ErrUnavailable, store.ErrUnavailable, 1},
+		store.ErrConflict:    {store.ErrUnknown, nil, sends},
+		store.ErrUnknown:     {store.ErrUnknown, nil, sends * sends}, // a put in doubt is sent again by itself
+	} {
+		ctx, m := t.Context(), drivermap.New()
+		must.Succeed(t, NewDocs(NewRows(m.Open(), "a")).End(ctx, "gone", "k"))
+		r := &refusing{Handle: m.Open(), err: err}
+		d := NewDocs(NewRows(r, "b"))
+		if got := d.End(ctx, "o", "k", "more"); !errors.Is(got, want.end) || r.swaps != want.tries {
+			t.Errorf("End with swaps that end in %q: %v after %d of them, want %d", err, got, r.swaps, want.tries)
+		}
+		s := d.Sweeper("")
+		for _, at := range []time.Duration{0, Quiet} {
+			s.now = func() time.Duration { return at }
+			if got := s.Sweep(ctx); at == Quiet && !errors.Is(got, want.sweep) {
+				t.Errorf("Sweep with swaps that end in %q: %v", err, got)
+			}
+		}
+	}
+}

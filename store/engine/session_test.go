@@ -19,7 +19,21 @@ import (
 // lasting is a lease of a minute.
 type lasting struct{ driver.Lease }
 
-func (lasting) TTL() time.Duration { return time.Minute }
+func (lasting) TTL() time.Duration                       { return time.Minute }
+func (lasting) Renew(context.Context) (time.Time, error) { return time.Time{}, store.ErrUnavailable }
+
+// TestARenewalThatFails is tried again soon, and ends nothing.
+func TestARenewalThatFails(t *testing.T) {
+	t.Parallel()
+	n := &Session{of: &Sessions{log: slog.New(slog.DiscardHandler)}, ctx: t.Context(), lease: lasting{},
+		until: time.Now().Add(time.Minute)}
+	if again := n.look(20 * time.Second); again != 2*time.Second {
+		t.Errorf("it is tried again after %v", again)
+	}
+	if _, ok := n.left(); !ok {
+		t.Error("the session has ended")
+	}
+}
 
 // TestAnOldAnswer: answers to renewals that overtake each other do not shorten a session, and none revives one that is
 // over.
