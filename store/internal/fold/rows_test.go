@@ -253,7 +253,7 @@ func TestLateHandle(t *testing.T) {
 }
 
 // TestAJournalThatStops: a journal that reports records and does not return them cannot be read. A call fails, and does
-// not wait for them.
+// not wait for them; who has read nothing yet changes nothing, since it would not see what became of that.
 func TestAJournalThatStops(t *testing.T) {
 	t.Parallel()
 	j, reads := newShop().journal(), 0
@@ -263,8 +263,14 @@ func TestAJournalThatStops(t *testing.T) {
 		}
 		return nil, 1, 5, nil
 	}
-	if _, err := get(open(t, j, options()), "a"); !errors.Is(err, store.ErrUnavailable) {
+	j.append = func([][]byte) ([]uint64, error) { return nil, errors.New("it is written") }
+	h := open(t, j, options())
+	if _, err := get(h, "a"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("read: %v", err)
+	}
+	_, err := h.Swap(t.Context(), driver.Op{Key: "a", Name: "n"})
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("write: %v", err)
 	}
 }
 
@@ -461,10 +467,10 @@ func TestSnapshotIsReplaced(t *testing.T) {
 func TestHints(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, away := newShop(), error(nil)
+		s, away, reads := newShop(), error(nil), 0
 		j := s.journal()
 		j.read = func(after uint64, n int) ([]store.Record, uint64, uint64, error) {
-			if away != nil {
+			if reads++; away != nil {
 				return nil, 0, 0, away
 			}
 			return j.Journal.Read(context.Background(), after, n)
@@ -495,6 +501,18 @@ func TestHints(t *testing.T) {
 			t.Errorf("the watch ended with %v", err)
 		}
 		away = nil
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { over <- h.Watch(ctx, "w/", func() {}) }()
+		synctest.Wait()
+		cancel()
+		if err := <-over; !errors.Is(err, context.Canceled) {
+			t.Errorf("the watch ended with %v", err)
+		}
+		reads = 0
+		write(t, writer, "w/b2", "x", "")
+		if synctest.Wait(); reads > 0 {
+			t.Error("the journal is read, and nobody watches")
+		}
 		go func() { over <- h.Watch(t.Context(), "w/", func() { hints++ }) }()
 		synctest.Wait()
 		write(t, writer, "w/c", "x", "")
