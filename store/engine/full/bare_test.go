@@ -53,12 +53,18 @@ func (polled) Watch(context.Context, string, func()) error { return errors.ErrUn
 
 func pass() error { return nil }
 
-// cut is a polled that cuts ranges short.
+// cut is a polled that cuts ranges short, and whose stale reads find no row by its key.
 type cut struct{ polled }
 
 func (c cut) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
 	q.Limit = min(q.Limit, 3)
-	return c.polled.Read(ctx, q)
+	rows, err := c.polled.Read(ctx, q)
+	for i := range rows.Keys {
+		if q.Stale {
+			rows.Keys[i] = driver.Row{Key: rows.Keys[i].Key}
+		}
+	}
+	return rows, err
 }
 
 func freshBare(*testing.T) func(*testing.T) *full.Bare {

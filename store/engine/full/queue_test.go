@@ -222,3 +222,45 @@ func TestQueueRefused(t *testing.T) {
 		})
 	}
 }
+
+// busy is a driver that is asked before it frees rows, too.
+type busy struct{ cut }
+
+func (b busy) Free(ctx context.Context, keys []string) error {
+	if err := b.request(); err != nil {
+		return err
+	}
+	return b.cut.Free(ctx, keys)
+}
+
+// TestDropFails: a flow that was not dropped as a whole is said to be there, whichever request was refused, and goes
+// when it is dropped again.
+func TestDropFails(t *testing.T) {
+	t.Parallel()
+	ctx, in := t.Context(), store.Shard{Edge: "in"}
+	for n, refused := 1, true; refused; n++ {
+		m, left := drivermap.New(), 0
+		s := full.NewBare(busy{cut{polled{m.Open(), func() error {
+			if left--; left == 0 {
+				return store.ErrUnavailable
+			}
+			return nil
+		}}}}, full.Options{Place: "here"})
+		must.Succeed(t, s.MakeFlow(ctx, "f", []store.Shard{in}))
+		for i := range 5 {
+			u := store.Unit{Name: fmt.Sprint("u", i), Outputs: []store.Put{{Shard: in, Data: make([]byte, 3000)}}}
+			must.Succeed(t, must.Err(s.Commit(ctx, "f", u)))
+		}
+		left = n
+		first := s.DropFlow(ctx, "f")
+		refused, left = left <= 0, 0
+		if rest := rowsBelow(t, m, "q/"); first == nil && rest > 0 {
+			t.Errorf("it was dropped while request %d was refused: %d rows are left", n, rest)
+		}
+		again := s.DropFlow(ctx, "f")
+		if rest := rowsBelow(t, m, "q/"); again != nil || rest > 0 {
+			t.Errorf("request %d was refused (%v); dropped again: %v, %d rows are left", n, first, again, rest)
+		}
+		must.Succeed(t, s.Close())
+	}
+}
