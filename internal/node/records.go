@@ -193,6 +193,7 @@ func (n *Node) gapBefore(ev supervisor.RunStarted) span {
 
 func (n *Node) runStopped(ev supervisor.RunStopped) {
 	n.witness.note(ev.At, "stop", ev.Partition, ev.Token)
+	n.absence.ended(ev.Partition)
 	if ev.Outcome == supervisor.Failed {
 		n.failing.failed()
 	}
