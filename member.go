@@ -184,7 +184,7 @@ func (m *Member) abandon() {
 }
 
 // Leave moves the member's tasks away, leaves the cluster and returns when all of it has ended. When ctx ends, it
-// leaves without waiting for the tasks to move.
+// leaves without waiting for the tasks to move, and for those that ignore their context at most ten seconds more.
 func (m *Member) Leave(ctx context.Context) error {
 	m.stop()
 	select {

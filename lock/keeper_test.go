@@ -340,7 +340,7 @@ func suspend(t *testing.T, lost func(h *lock.Held) bool) {
 }
 
 // TestDoUnderTrouble: the error of the work comes before that of a release; closing the client ends the work; a lock is
-// released even when the caller's ctx has ended.
+// released even when the caller's ctx has ended, and when the work panics.
 func TestDoUnderTrouble(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server, mine := memory.New(), errors.New("mine")
@@ -357,6 +357,10 @@ func TestDoUnderTrouble(t *testing.T) {
 			}
 			time.Sleep(time.Minute) // waits: in virtual time, for the release
 		}
+		func() {
+			defer func() { _ = recover() }()
+			_ = c.Lock("x").Do(deadline(t), func(context.Context, cluster.Token) error { panic(mine) })
+		}()
 		err := c.Lock("x").Do(deadline(t), func(ctx context.Context, _ cluster.Token) error {
 			go c.Close(deadline(t))
 			<-ctx.Done()

@@ -32,8 +32,9 @@ func (l Lock) Acquire(ctx context.Context) (*Held, error) { return l.s.Acquire(c
 // silence for long enough.
 func (l Lock) TryAcquire(ctx context.Context) (*Held, error) { return l.s.TryAcquire(ctx) }
 
-// Do acquires the lock, calls f and releases the lock. The context of f ends with ctx and with the lock. The error is
-// f's, or that of acquiring the lock; if f succeeded but the lock had been lost by then, it is [ErrLost].
+// Do acquires the lock, calls f and releases the lock, also if f panics. The context of f ends with ctx and with the
+// lock. The error is f's, or that of acquiring the lock; if f succeeded but the lock had been lost by then, it is
+// [ErrLost].
 func (l Lock) Do(ctx context.Context, f func(ctx context.Context, token cluster.Token) error) error {
 	return l.s.Do(ctx, f)
 }
@@ -126,11 +127,16 @@ func (s Semaphore) Do(ctx context.Context, f func(ctx context.Context, token clu
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
-	err = f(h.r.p.leased(inner, cancel), h.Token())
-	lost := h.Err()
-	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), s.c.patience())
-	defer stop()
-	released := h.Release(bounded)
+	var lost, released error
+	func() {
+		defer func() { // also where f panics or ends its goroutine: the process may go on
+			lost = h.Err()
+			bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), s.c.patience())
+			defer stop()
+			released = h.Release(bounded)
+		}()
+		err = f(h.r.p.leased(inner, cancel), h.Token())
+	}()
 	switch {
 	case err != nil:
 		return err

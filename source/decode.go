@@ -152,6 +152,13 @@ func suggest(name string, known []string) string {
 	if s := didYouMean(name, known); s != "" {
 		return s
 	}
+	return oneOf(known)
+}
+
+func oneOf(known []string) string {
+	if len(known) == 0 {
+		return "none is known here"
+	}
 	return "one of " + strings.Join(known, ", ")
 }
 

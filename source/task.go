@@ -135,7 +135,7 @@ func (d *decoder) kind(name string) (work.Type, bool) {
 		}
 		return work.Type{}, false
 	}
-	d.fail(d.root.place, "the field type is missing", "one of "+strings.Join(d.known(), ", "))
+	d.fail(d.root.place, "the field type is missing", oneOf(d.known()))
 	return work.Type{}, false
 }
 

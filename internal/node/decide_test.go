@@ -95,6 +95,16 @@ func TestWhatAbsenceKnows(t *testing.T) {
 	if d, known, handed := a.before("x", "", "a", 600); d != 400 || !known || handed {
 		t.Errorf("of a partition that waited and was given to this member: %v, %t, %t, want 400ns", d, known, handed)
 	}
+	a.look(valueOf(t, here...), "a", 700) // from before it was claimed
+	a.look(v, "a", 800)
+	if d, _, handed := a.before("x", "b", "a", 900); !handed {
+		t.Errorf("what runs here waited for %v, by a value that is older", d)
+	}
+	a.ended("x")
+	a.look(valueOf(t, here...), "a", 1000)
+	if d, _, _ := a.before("x", "b", "a", 1100); d != 100 {
+		t.Errorf("what ran here has waited for %v, want 100ns", d)
+	}
 }
 
 // TestWhatStatsCount: a run that starts again under its token is no move; a definition is malformed until it is

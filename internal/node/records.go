@@ -162,13 +162,14 @@ func (n *Node) runStarted(ev supervisor.RunStarted) {
 	}
 	idle, again := n.stats.startsAgain(ev.Partition, ev.At)
 	first := ev.Grant.From != "" && n.stats.first(ev.Partition, ev.Token, n.owned)
+	gap := n.gapBefore(ev) // also where it is not told: it waits no longer
 	switch {
 	case first && ev.Grant.From != n.c.Member:
-		n.tellMove(ev, n.gapBefore(ev))
+		n.tellMove(ev, gap)
 	case again:
 		n.tellResumed(ev, span{idle, true})
 	case first:
-		n.tellResumed(ev, n.gapBefore(ev))
+		n.tellResumed(ev, gap)
 	}
 }
 
@@ -192,6 +193,7 @@ func (n *Node) gapBefore(ev supervisor.RunStarted) span {
 
 func (n *Node) runStopped(ev supervisor.RunStopped) {
 	n.witness.note(ev.At, "stop", ev.Partition, ev.Token)
+	n.absence.ended(ev.Partition)
 	if ev.Outcome == supervisor.Failed {
 		n.failing.failed()
 	}

@@ -125,6 +125,7 @@ type absence struct {
 	here   map[cluster.MemberID]bool
 	gone   map[cluster.MemberID]protocol.Instant
 	waits  map[cluster.PartitionID]waiting
+	runs   map[cluster.PartitionID]bool // here: a value that says otherwise is older
 }
 
 // waiting is since when a partition was seen without an owner; seen is false where it may have begun earlier.
@@ -174,6 +175,9 @@ func (a *absence) lookWaiting(v cluster.Value, self cluster.MemberID, now protoc
 	a.last = now
 	waits := make(map[cluster.PartitionID]waiting)
 	for id := range v.EachUnplaced() {
+		if a.runs[id] {
+			continue
+		}
 		w, ok := a.waits[id]
 		if !ok {
 			w = waiting{now, !first}
@@ -196,6 +200,10 @@ func (a *absence) before(p cluster.PartitionID, from, self cluster.MemberID,
 	defer a.mu.Unlock()
 	w, waited := a.waits[p]
 	delete(a.waits, p)
+	if a.runs == nil {
+		a.runs = make(map[cluster.PartitionID]bool)
+	}
+	a.runs[p] = true
 	went, gone := a.gone[from]
 	switch {
 	case gone && (!waited || went < w.at || !w.seen):
@@ -206,4 +214,11 @@ func (a *absence) before(p cluster.PartitionID, from, self cluster.MemberID,
 		return now.Sub(a.looked), false, false
 	}
 	return 0, true, true // from one member to the next
+}
+
+// ended notes that a partition runs here no longer.
+func (a *absence) ended(p cluster.PartitionID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.runs, p)
 }

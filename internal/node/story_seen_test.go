@@ -84,6 +84,12 @@ func (s *story) journal(b *bundle, w words) {
 		if n := b.stats.read().moves; int(n) != w.number(1) {
 			s.t.Errorf("%d moves were counted", n)
 		}
+	case "ended": // ended a waits: what waited runs
+		await(s.t, fmt.Sprint(w), func() bool {
+			b.absence.mu.Lock()
+			defer b.absence.mu.Unlock()
+			return len(b.absence.waits) == 0
+		})
 	case "longest": // longest a 4s: a gap of that length was counted
 		if d := b.stats.read().longest; d < s.length(w.at(1)) {
 			s.t.Errorf("the metric says %v", d)

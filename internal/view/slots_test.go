@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/schedule"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
@@ -47,6 +48,13 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	apply(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2})
 	apply(cluster.SubmitJob{Job: "etl", Spec: spec})
 	check("etl/read", "running", "", "a:1", "a:2")
+	second, _ := v.Partition("etl/read#a:2")
+	ailing := Of(v)
+	ailing.runs = map[cluster.PartitionID]failingRun{second.ID: {FailingRun: node.FailingRun{
+		Partition: second.ID, Token: second.Token, State: BackingOff, Failures: 2, Message: "refused"}}}
+	if w, _ := ailing.Why("etl/read", nil); w.State != BackingOff || w.FailureText() != "failed 2 times, last: refused" {
+		t.Errorf("one of two slots backs off: %+v", w.Task)
+	}
 	check("etl/read#a:1", "running", "")
 	check("etl/write", "waiting", "order")
 	apply(cluster.FinishPartition{Partition: "etl/read#a:1", Token: 2})

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -81,11 +82,27 @@ func (s Sight) Tasks(f Filter) []Task {
 func (s Sight) taskOf(id cluster.PartitionID) (Task, bool) {
 	p, ok := s.v.Partition(id)
 	if !ok {
-		return poolTaskOf(s.v, id)
+		t, ok := poolTaskOf(s.v, id)
+		if t.State == Running {
+			s.ail(&t)
+		}
+		return t, ok
 	}
 	t := s.Task(p)
 	t.Reason = reasonOf(s.v, p.ID)
 	return t, true
+}
+
+// ail says of a task on slots what its job says of it: that a run fails, or that nobody hears of its owner.
+func (s Sight) ail(t *Task) {
+	id, _, _ := cluster.PartitionID(t.Task).Split()
+	job, _ := s.Job(id)
+	for i := range job.Tasks {
+		whole := &job.Tasks[i]
+		if whole.Task == t.Task && slices.Contains([]string{OwnerSilent, BackingOff, Failing}, whole.State) {
+			t.State, t.Message, t.Failures = whole.State, whole.Message, whole.Failures
+		}
+	}
 }
 
 // poolTaskOf shows a task of spread pool by all its slots.

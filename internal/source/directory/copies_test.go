@@ -45,7 +45,7 @@ func (g *group) start(m cluster.MemberID, files ...string) {
 	g.world.declare(m)
 	h := &holding{}
 	if before, ok := g.said[m]; ok {
-		h.resume(before)
+		h.resume(before, g.world.value, "s")
 	}
 	g.holdings[m], g.folders[m] = h, found(files...)
 	if g.reader == "" {
@@ -428,6 +428,20 @@ func TestLargeCopies(t *testing.T) {
 	}
 	if got := differ(); count() != len(files)-1 || got != "" {
 		t.Errorf("gone from both: %d run, %s", count(), got)
+	}
+	g.kill("b")
+	g.kill("a")
+	g.start("a", files[11:]...)
+	for range 4 {
+		g.look()
+	}
+	if got := differ(); count() != len(files)-11 || got != "" {
+		t.Errorf("gone while all were down: %d run, %s", count(), got)
+	}
+	g.kill("a")
+	g.start("c", files[5_000:]...)
+	if g.look(); !strings.HasPrefix(differ(), "4989 more run than have a file: ") {
+		t.Errorf("a new member without them: %s", differ())
 	}
 }
 

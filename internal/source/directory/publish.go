@@ -137,7 +137,7 @@ func (p *publisher) load(ctx context.Context) error {
 	}
 	var before Inventory
 	if !p.resumed && err == nil && json.Unmarshal(doc.Value, &before) == nil {
-		p.holding.resume(before)
+		p.holding.resume(before, p.Value(), p.name)
 	}
 	p.version, p.last, p.loaded, p.resumed = doc.Version, nil, true, true
 	return nil

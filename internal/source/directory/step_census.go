@@ -148,8 +148,12 @@ func (h *holding) note(scan Scan) {
 
 // resume takes up what this member published before it was started again: a file that was removed meanwhile was removed
 // from its copy. What this start has found already is newer.
-func (h *holding) resume(before Inventory) {
-	for id, sum := range before.Names { // order-free: each by itself
+func (h *holding) resume(before Inventory, value cluster.Value, name string) {
+	names := before.Names
+	if jobs := running(value, name); !before.named() && jobs.is(before) {
+		names = jobs.sum
+	}
+	for id, sum := range names { // order-free: each by itself
 		if _, newer := h.have.sum[id]; !newer {
 			h.have.put(id, sum)
 		}
@@ -206,6 +210,49 @@ func (h *holding) inventory(inc cluster.Incarnation) Inventory {
 		Incarnation: inc, Count: len(h.have.sum), IDs: ids, Sum: sum, Names: h.have.names(),
 		Gone: slices.Sorted(maps.Keys(h.gone)), Incomplete: h.incomplete,
 	}.bounded()
+}
+
+// running are the jobs of a source that run, as a copy without definitions.
+func running(value cluster.Value, name string) *census {
+	c := &census{}
+	for job := range value.Jobs() {
+		if job.State == cluster.JobRunning && job.Spec.Source == name {
+			c.put(job.ID, "")
+		}
+	}
+	return c
+}
+
+// is reports whether an inventory is of the same ids, whether or not it says them.
+func (c *census) is(i Inventory) bool {
+	ids, _ := c.sums()
+	return len(c.sum) == i.Count && ids == i.IDs
+}
+
+// surplus is how many more jobs run than the copies have, or have lost, where some are too large to say their names.
+func (c *Copies) surplus() int {
+	files, named := make(map[string]int), true
+	for _, m := range c.live {
+		inv, ok := c.of[m]
+		if !ok || inv.Incomplete {
+			return 0
+		}
+		files[inv.IDs] = max(files[inv.IDs], inv.Count+len(inv.Gone))
+		named = named && inv.named()
+	}
+	if named {
+		return 0
+	}
+	more := 0
+	for job := range c.value.Jobs() {
+		if job.State == cluster.JobRunning && job.Spec.Source == c.name {
+			more++
+		}
+	}
+	for _, n := range files { // order-free: a sum
+		more -= n
+	}
+	return more
 }
 
 // runs reports whether a job of this source runs.

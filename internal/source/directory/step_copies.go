@@ -135,7 +135,10 @@ func (c *Copies) Differ() string {
 	}
 	parts = append(parts, c.names()...)
 	orphans, err := c.Orphans()
-	switch {
+	switch surplus := c.surplus(); {
+	case surplus > 0:
+		parts = append(parts, fmt.Sprintf("%d more run than have a file: put files for them there, and remove them again",
+			surplus))
 	case len(orphans) > 0:
 		parts = append(parts, listed(orphans)+c.verb(orphans)+c.had(orphans))
 	case err != nil && len(parts) > 0:

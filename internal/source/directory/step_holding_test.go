@@ -68,7 +68,7 @@ func TestHolding(t *testing.T) {
 	}
 	var h holding
 	h.note(found("a=2"))
-	h.resume(Inventory{Names: map[cluster.JobID]string{"a": "1", "b": "1"}, Gone: []cluster.JobID{"c"}})
+	h.resume(Inventory{Names: map[cluster.JobID]string{"a": "1", "b": "1"}, Gone: []cluster.JobID{"c"}}, w.value, "s")
 	if h.have.sum["a"] != "2" || h.have.sum["b"] != "1" || !h.gone["c"] {
 		t.Errorf("resumed: %v, gone %v", h.have.sum, h.gone)
 	}

@@ -58,8 +58,11 @@ func (o *observer) watch(ctx context.Context, see func() (enough bool, err error
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		if enough, err := see(); err != nil || enough {
-			return err
+		if !o.away {
+			enough, err := see()
+			if told := o.outlast(ctx, err); told != nil || err == nil && enough {
+				return told
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -81,8 +84,16 @@ func (o *observer) lookAgain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	err := o.refresh(limited)
-	if err != nil && (ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable) &&
-		!errors.Is(err, context.DeadlineExceeded)) {
+	if err == nil {
+		o.heard(nil)
+	}
+	return o.outlast(ctx, err)
+}
+
+// outlast says that the store does not answer, where that is what an error tells; else it returns the error.
+func (o *observer) outlast(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable) &&
+		!errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	o.heard(err)

@@ -95,6 +95,16 @@ func followTrouble(t *testing.T) {
 	if !strings.Contains(out.String(), "killed, 0 of 1 task done") {
 		t.Errorf("it told %q", out.String())
 	}
+	seen := 0
+	err := o.watch(ctx, func() (bool, error) {
+		if seen++; seen == 1 { // the log is read, and then nothing beside it
+			return true, fmt.Errorf("read the heartbeats: %w", store.ErrUnavailable)
+		}
+		return true, nil
+	})
+	if err != nil || seen != 2 || strings.Count(errs.String(), "answers again") != 2 {
+		t.Errorf("after %d looks it ended with %v, and had said %q", seen, err, errs.String())
+	}
 }
 
 // onLine does something after each line that is written.

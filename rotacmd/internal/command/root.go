@@ -143,7 +143,9 @@ func nearestOr(name string, known []string, otherwise string) string {
 // flagText shortens what pflag says: without the Go type and function that refused.
 func flagText(err error) string {
 	s := err.Error()
-	if i := strings.LastIndex(s, "strconv."); i >= 0 {
+	if i := strings.LastIndex(s, "strconv."); i == 0 { // nothing before it names the value
+		_, s, _ = strings.Cut(s, "parsing ")
+	} else if i > 0 {
 		if j := strings.LastIndex(s, ": "); j > i {
 			s = s[:i] + s[j+2:]
 		}

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -124,8 +127,12 @@ func readFile(e env, cmd *cobra.Command) (map[string]any, string, error) {
 		return nil, path, misused("another --config", "read settings: %w", err)
 	}
 	settings := map[string]any{}
-	if err := yaml.Unmarshal(b, &settings); err != nil {
+	d := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte("\ufeff"))))
+	if err := d.Decode(&settings); err != nil && !errors.Is(err, io.EOF) {
 		return nil, path, misused("mend "+path, "%s: %s", path, firstLine(yaml.FormatError(err, false, false)))
+	}
+	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, path, misused("put all settings into the first document", "%s: a second document", path)
 	}
 	return settings, path, nil
 }
@@ -150,7 +157,7 @@ func unknownKeys(cmd *cobra.Command, file map[string]any, path string) error {
 	}
 	for _, k := range slices.Sorted(maps.Keys(file)) {
 		if !slices.Contains(known, k) {
-			return misused("rota run --help lists them", "%s: unknown setting %q", path, k)
+			return misused(nearestOr(k, known, "rota run --help lists them"), "%s: unknown setting %q", path, k)
 		}
 	}
 	return nil

@@ -160,6 +160,9 @@ func newSourcePrune(e env) *cobra.Command {
 			}
 			return operate.Answer{}, err
 		})
+		if err != nil && len(pruned) > 0 {
+			o.say("%s of source %s ended before this:", many(len(pruned), "task"), args[0])
+		}
 		if err != nil {
 			return err
 		}
