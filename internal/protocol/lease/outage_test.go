@@ -265,3 +265,23 @@ func TestWhoIsLate(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsGivenUpForWhoIsLate: what is free is not for it first, so who gave it up would claim it again at once,
+// and give it up again, until the late one is fenced.
+func TestNothingIsGivenUpForWhoIsLate(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	a := p.join("a/1")
+	p.offer("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"1", "2"}})
+	p.claim("x#1", "a/1", a)
+	p.claim("x#2", "a/1", a)
+	p.join("b/1")
+	pass := newPass(learn(p.all()), 0, "pass", former{})
+	pass.late = []cluster.MemberID{"b"}
+	if stop := pass.board().Stop; len(stop) > 0 {
+		t.Errorf("a gives up %v for b, which is late; then it is free, and %q is first", stop, pass.instead("b", 0))
+	}
+	if pass.late = nil; len(pass.board().Stop) != 1 {
+		t.Error("a gives up nothing for b, which is in time")
+	}
+}

@@ -294,8 +294,7 @@ func (p *pass) rest(x *partitionFact) []leadWrite {
 func (p *pass) carriedOut(x *partitionFact) []leadWrite {
 	job, _, _ := x.partition.ID.Split()
 	j, _ := p.f.job(job)
-	spec := j.job.SpecIndex
-	left := p.unsettled(x)
+	spec, left := j.job.SpecIndex, p.unsettled(x)
 	if left == len(x.said) && x.doc.Spec >= spec || p.changed(x.partition.ID) {
 		return nil
 	}
@@ -383,8 +382,9 @@ func (p *pass) board() boardDoc {
 		}
 	}
 	for q := range p.after.Partitions() {
-		x, ok := p.byID[q.ID]
-		if ok && q.State == cluster.PartitionReleasing && x.doc.Holder != "" && len(b.Stop) < maxBoard {
+		owner, _ := p.after.Member(q.Owner) // unless it leaves, it gives up nothing for one that is late: see instead
+		if x, ok := p.byID[q.ID]; ok && q.State == cluster.PartitionReleasing && x.doc.Holder != "" &&
+			len(b.Stop) < maxBoard && (owner.Draining || !slices.Contains(p.late, q.Next)) {
 			b.Stop = append(b.Stop, boardStop{q.ID, x.doc.Token})
 		}
 	}
