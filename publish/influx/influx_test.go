@@ -93,10 +93,10 @@ func TestLines(t *testing.T) {
 			Points: []publish.Point{{AtMS: -1, Value: -3}}}, `a\ b\,c=d,k\ \=\,=v\ \=\, value=-3 -1` + "\n"},
 		{publish.Sample{Name: "a", Tags: map[string]string{"path": `C:\dir\`, "x": `a\ b\\,c`, "empty": "", "": "x"},
 			Points: []publish.Point{{}}}, `a,path=C:\dir,x=a\ b\,c value=0 0` + "\n"},
-		{publish.Sample{Name: "a\nb", Tags: map[string]string{"t": "x\ty\r"}, Points: []publish.Point{{}}},
-			`a\nb,t=x\ty\r value=0 0` + "\n"},
-		{publish.Sample{Name: "a", Points: []publish.Point{{AtMS: 1, Value: math.NaN()}, {AtMS: 2, Value: 1},
-			{AtMS: 3, Value: math.Inf(-1)}}}, "a value=1 2\n"},
+		{publish.Sample{Name: "a\r\nb", Tags: map[string]string{"t": "x\ty"}, Points: []publish.Point{{}}},
+			`a\r\nb,t=x\ty value=0 0` + "\n"},
+		{publish.Sample{Name: "a\xff", Points: []publish.Point{{AtMS: 1, Value: math.NaN()}, {AtMS: 2, Value: 1},
+			{AtMS: 3, Value: math.Inf(-1)}}}, "a\ufffd value=1 2\n"},
 	} {
 		got, err := appendSample(nil, c.s)
 		if err != nil || string(got) != c.want {

@@ -48,7 +48,7 @@ func TestWait(t *testing.T) {
 		"all are back":                        {800 * us, 8, 8, 0, 100, 0},
 		"they come back":                      {800 * us, 8, 1, 7, 100, 7 * us},
 		"some do not: a quarter of a request": {800 * us, 8, 1, 3, 100, 200 * us},
-		"requests are slow: a millisecond":    {time.Second, 8, 1, 3, 100, time.Millisecond},
+		"requests are slow: a millisecond":    {time.Second, 8000, 1, 7000, 8000, time.Millisecond},
 		"no more than fit into one request":   {800 * us, 64, 1, 63, 4, 3 * us},
 	} {
 		t.Run(name, func(t *testing.T) {
