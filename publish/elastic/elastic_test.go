@@ -158,7 +158,7 @@ func TestErrorsAreAskedFor(t *testing.T) {
 		`{"errors":false}`, `{"errors":true}`, `{"errors":true,"items":[{"create":{"status":409}},{"create":{"status":400,"error":{"type":"t","reason":"r"}}}]}`,
 		`{"errors":true}`, "",
 	}
-	s, err := New(Options{Target: "samples", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	s, err := New(Options{Target: "samples", Transport: publishtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		body, status := answers[len(asked)], http.StatusOK
 		if asked = append(asked, r.URL.RawQuery); body == "" {
 			status = http.StatusForbidden
@@ -179,10 +179,6 @@ func TestErrorsAreAskedFor(t *testing.T) {
 		t.Errorf("%+v after %v", out, asked)
 	}
 }
-
-type roundTrip func(r *http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestNames(t *testing.T) {
 	t.Parallel()

@@ -139,7 +139,10 @@ func FuzzLines(f *testing.F) {
 func TestVersion1AndWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	var asked string
-	script := transport(func(r *http.Request) { asked = r.URL.String() + " " + r.Header.Get("Authorization") })
+	script := publishtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = r.URL.String() + " " + r.Header.Get("Authorization")
+		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Header: http.Header{}}, nil
+	})
 	s, err := New(Options{Database: "d b", Retention: "year", User: "ann", Password: "pw", Transport: script})
 	must.Succeed(t, err)
 	out := s.Send(t.Context(), []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1, Value: 2}}},
@@ -155,11 +158,4 @@ func TestVersion1AndWhatIsMissing(t *testing.T) {
 			t.Errorf("%+v: no error", o)
 		}
 	}
-}
-
-type transport func(*http.Request)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	f(r)
-	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Header: http.Header{}}, nil
 }

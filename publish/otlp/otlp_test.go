@@ -26,14 +26,10 @@ func TestSuite(t *testing.T) {
 	}})
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestAPartIsRejected: a good answer may say so, and the request says whose points they are.
 func TestAPartIsRejected(t *testing.T) {
 	t.Parallel()
-	s := New(Options{Service: "checkout", Path: "/v2", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	s := New(Options{Service: "checkout", Path: "/v2", Transport: publishtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if b, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(b), "checkout") || r.URL.Path != "/v2" {
 			t.Errorf("%s: %q, %v", r.URL.Path, b, err)
 		}

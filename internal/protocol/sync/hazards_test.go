@@ -2,6 +2,7 @@ package sync
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -100,6 +101,54 @@ func (r *rig) join(sent protocol.Instant) {
 	r.read(sent + 10)
 	if !r.joined() || len(r.state.Assigned().Grants) == 0 {
 		r.t.Fatalf("the member is in phase %d with %d grants", r.state.Is, len(r.state.Assigned().Grants))
+	}
+}
+
+// asked is what a member asks of its group, and how long after an instant it does at the latest.
+func (r *rig) asked(ev member.Event) string {
+	fx := append(r.step(ev), r.step(member.Woken{Now: r.state.group.next})...)
+	for _, e := range fx {
+		pause := max(0, r.state.group.asked.Sub(ev.At()))
+		switch e := e.(type) {
+		case JoinGroup:
+			return fmt.Sprintf("join as %q for %s after %s", e.ID, e.Session, pause)
+		case SyncGroup:
+			return fmt.Sprintf("sync %v for %s after %s", e.Seat, e.Session, pause)
+		case Beat:
+			return fmt.Sprintf("beat %v for %s after %s", e.Seat, e.Session, pause)
+		}
+	}
+	return ""
+}
+
+// TestWhatTheGroupIsAsked: who is not heard asks again, under its ID and for the session that it was given. The epoch of
+// a former generation is none, and who leaves asks for nothing more.
+func TestWhatTheGroupIsAsked(t *testing.T) {
+	t.Parallel()
+	const s = protocol.Instant(time.Second)
+	r := newRig(t)
+	r.join(100)
+	r.state.group.ttl, r.state.group.begun = 8*time.Second, 1
+	for _, c := range []struct {
+		ev   member.Event
+		want string
+	}{
+		{Beaten{Now: s, Answer: Again}, `join as "m1" for 8s after 0s`},
+		{Joined{Now: 2 * s, Answer: Again}, `join as "m1" for 8s after 25ms`},
+		{Joined{Now: 3 * s, Answer: Failed}, `join as "m1" for 8s after 100ms`},
+		{Joined{Now: 4 * s, ID: "m9", Session: 9, Generation: 3, Answer: Agreed}, "sync {m1 3} for 8s after 0s"},
+		{Synced{Now: 5 * s, Sent: 5 * s, Answer: Agreed}, "beat {m1 3} for 8s after 1.01s"},
+	} {
+		if got := r.asked(c.ev); got != c.want {
+			t.Errorf("after %+v it asks to %s, want %s", c.ev, got, c.want)
+		}
+	}
+	if (&step{&r.state}).seated() || r.state.group.begun != 0 {
+		t.Errorf("seated by the epoch of a former generation: %+v", r.state.group)
+	}
+	r.step(member.Stop{Now: 8 * s, Reason: "test"})
+	if got := r.asked(Beaten{Now: 9 * s, Answer: Outside}); got != "" || r.state.Is != member.PhaseLeaving {
+		t.Errorf("who leaves, and is out, asks to %s in phase %d", got, r.state.Is)
 	}
 }
 
