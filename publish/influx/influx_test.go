@@ -128,10 +128,9 @@ func FuzzLines(f *testing.F) {
 			t.Errorf("%q of %q %q %q: %+v", got, name, key, value, p)
 		}
 		if !strings.ContainsAny(name+key+value, "\\\n\r\t") && utf8.ValidString(name) && utf8.ValidString(key) &&
-			utf8.ValidString(value) && key != "" && key != "zz" && value != "" {
-			if p.name != name || p.tags[key] != value || len(p.tags) != 2 {
-				t.Errorf("%q of %q %q %q: %+v", got, name, key, value, p)
-			}
+			utf8.ValidString(value) && key != "" && key != "zz" && value != "" &&
+			(p.name != name || p.tags[key] != value || len(p.tags) != 2) {
+			t.Errorf("%q of %q %q %q: %+v", got, name, key, value, p)
 		}
 	})
 }

@@ -19,8 +19,7 @@ const (
 
 func at(d time.Duration) protocol.Instant { return protocol.Instant(1).Add(d) }
 
-// TestTiming: the owner stops before the others may begin, and renews three times before that. Only a renewal that is
-// under way waits, and the usual TTL is not told.
+// TestTiming: the owner stops before the others may begin, and renews three times before that.
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	timing := heartbeat.Timing{TTL: ttl, Rho: 50, Margin: 20 * time.Millisecond}

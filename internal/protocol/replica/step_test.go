@@ -310,6 +310,9 @@ func TestOwnEntryNeedsNoRead(t *testing.T) {
 	if got := uint64(b.state.Value().Index()); got != head+2 || b.replies() != 0 {
 		t.Errorf("applied up to %d with %d more answers, want %d and none", got, b.replies(), head+2)
 	}
+	b.step(member.Hinted{Now: b.now})
+	b.step(member.Read{Now: b.now, Page: store.Page{Head: head + 1}}) // the log has lost its end
+	b.phase(member.PhaseHalted)
 }
 
 // TestOwnEntryIsReadOnceMore: a read that was sent before the append may bring the entry again, alone or among others.
@@ -348,18 +351,6 @@ func TestOwnEntryBehindOthers(t *testing.T) {
 	if got := b.state.Value(); got.Index() != v.Index()+2 || b.replies() != 1 {
 		t.Errorf("applied up to %d with %d answers, want %d and one", got.Index(), b.replies(), v.Index()+2)
 	}
-}
-
-// TestShorterLog: a log that ends before what the member had applied when it asked has lost its end.
-func TestShorterLog(t *testing.T) {
-	t.Parallel()
-	b := proposing(t)
-	b.written()
-	head := uint64(b.state.Value().Index())
-	b.step(member.Read{Now: b.now, Page: store.Page{Head: head}})
-	b.step(member.Hinted{Now: b.now})
-	b.step(member.Read{Now: b.now, Page: store.Page{Head: head - 1}})
-	b.phase(member.PhaseHalted)
 }
 
 // TestFormats: behind entries of ours, a record of an older format is garbage; one of a newer format ends the member,

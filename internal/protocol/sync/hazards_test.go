@@ -106,16 +106,10 @@ func (r *rig) join(sent protocol.Instant) {
 
 // asked is what a member asks of its group, and how long after an instant it does at the latest.
 func (r *rig) asked(ev member.Event) string {
-	fx := append(r.step(ev), r.step(member.Woken{Now: r.state.group.next})...)
-	for _, e := range fx {
-		pause := max(0, r.state.group.asked.Sub(ev.At()))
-		switch e := e.(type) {
-		case JoinGroup:
-			return fmt.Sprintf("join as %q for %s after %s", e.ID, e.Session, pause)
-		case SyncGroup:
-			return fmt.Sprintf("sync %v for %s after %s", e.Seat, e.Session, pause)
-		case Beat:
-			return fmt.Sprintf("beat %v for %s after %s", e.Seat, e.Session, pause)
+	for _, e := range append(r.step(ev), r.step(member.Woken{Now: r.state.group.next})...) {
+		switch g := r.state.group; e.(type) {
+		case JoinGroup, SyncGroup, Beat:
+			return fmt.Sprintf("%T %s in %d for %s after %s", e, g.id, g.generation, r.state.session(), g.asked.Sub(ev.At()))
 		}
 	}
 	return ""
@@ -133,14 +127,14 @@ func TestWhatTheGroupIsAsked(t *testing.T) {
 		ev   member.Event
 		want string
 	}{
-		{Beaten{Now: s, Answer: Again}, `join as "m1" for 8s after 0s`},
-		{Joined{Now: 2 * s, Answer: Again}, `join as "m1" for 8s after 25ms`},
-		{Joined{Now: 3 * s, Answer: Failed}, `join as "m1" for 8s after 100ms`},
-		{Joined{Now: 4 * s, ID: "m9", Session: 9, Generation: 3, Answer: Agreed}, "sync {m1 3} for 8s after 0s"},
-		{Synced{Now: 5 * s, Sent: 5 * s, Answer: Agreed}, "beat {m1 3} for 8s after 1.01s"},
+		{Beaten{Now: s, Answer: Again}, "sync.JoinGroup m1 in 1 for 8s after 0s"},
+		{Joined{Now: 2 * s, Answer: Again}, "sync.JoinGroup m1 in 1 for 8s after 25ms"},
+		{Joined{Now: 3 * s, Answer: Failed}, "sync.JoinGroup m1 in 1 for 8s after 100ms"},
+		{Joined{Now: 4 * s, ID: "m9", Session: 9, Generation: 3, Answer: Agreed}, "sync.SyncGroup m1 in 3 for 8s after 0s"},
+		{Synced{Now: 5 * s, Sent: 5 * s, Answer: Agreed}, "sync.Beat m1 in 3 for 8s after 1.01s"},
 	} {
 		if got := r.asked(c.ev); got != c.want {
-			t.Errorf("after %+v it asks to %s, want %s", c.ev, got, c.want)
+			t.Errorf("after %+v it asks by %s, want %s", c.ev, got, c.want)
 		}
 	}
 	if (&step{&r.state}).seated() || r.state.group.begun != 0 {
@@ -148,7 +142,7 @@ func TestWhatTheGroupIsAsked(t *testing.T) {
 	}
 	r.step(member.Stop{Now: 8 * s, Reason: "test"})
 	if got := r.asked(Beaten{Now: 9 * s, Answer: Outside}); got != "" || r.state.Is != member.PhaseLeaving {
-		t.Errorf("who leaves, and is out, asks to %s in phase %d", got, r.state.Is)
+		t.Errorf("who leaves, and is out, asks by %s in phase %d", got, r.state.Is)
 	}
 }
 
