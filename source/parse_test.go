@@ -53,7 +53,7 @@ func TestBoundsOfAFile(t *testing.T) {
 		"as many as may be": {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 400) + `}}`, ""},
 		"bidi in a tag":     {"a.yaml", "type: noop\ntags: {a: \"x\u202ey\"}", "control or invisible character"},
 		"bidi in a fault":   {"a.yaml", "type: noop\n\u202eevry: 1s", "a.yaml:2:1: "},
-		"many faults":       {"a.json", `{"type":"noop",` + numbered(60_000, `"x%d":1`) + `}`, `a.json:1:16: unknown field "x0"`},
+		"many faults":       {"a.json", `{"type":"noop",` + numbered(60_000, `"x%d":1`) + `}`, `a.json:1:16: unknown`},
 		"a long word":       {"a.yaml", strings.Repeat("x", 1000) + ": 1", "…"},
 	} {
 		_, _, err := source.Parse(c.path, []byte(c.in), types())

@@ -24,7 +24,7 @@ func TestTiming(t *testing.T) {
 	t.Parallel()
 	timing := heartbeat.Timing{TTL: ttl, Rho: 50, Margin: 20 * time.Millisecond}
 	waits := heartbeat.Asking{Busy: true, Asked: at(ttl)}.Waited(at(3 * ttl))
-	if got := []time.Duration{timing.Valid(), timing.Silence(), timing.Every(), waits, heartbeat.Asking{}.Waited(at(ttl)),
+	if got := []time.Duration{timing.Valid(), timing.Silence(), timing.Every(), waits, heartbeat.Asking{}.Waited(at(1)),
 		time.Duration(timing.Lengthened(ttl)), time.Duration(timing.Lengthened(2 * ttl))}; !slices.Equal(got,
 		[]time.Duration{930 * time.Millisecond, silence, ttl / 3, 2 * ttl, 0, 0, 2000}) {
 		t.Errorf("valid, silence, every, waited twice, lengthened twice: %d", got)

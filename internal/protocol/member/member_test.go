@@ -84,7 +84,7 @@ func TestALifeIsJoinedOnce(t *testing.T) {
 func TestAListOfHeartbeats(t *testing.T) {
 	t.Parallel()
 	c, _ := joined(Confirm)
-	v := cluster.Assemble(cluster.Parts{Members: []cluster.Member{{ID: "a", Heartbeat: "a"}, {ID: "lost", Heartbeat: "z"},
+	v := cluster.Assemble(cluster.Parts{Members: []cluster.Member{{ID: "a", Heartbeat: "a"}, {ID: "z", Heartbeat: "z"},
 		{ID: "held", Heartbeat: "held", State: cluster.MemberHeld}}})
 	c.At = 7
 	all := c.Listed(nil, []Heartbeat{{"stray", "1", ttl}, {c.Own.Key, "1", ttl}, {"a", "1", ttl}}, v, true)

@@ -76,7 +76,7 @@ func (w *world) append() {
 		return
 	}
 	w.box.Busy = true
-	e := w.box.Pending.Entry
+	e, maybe := w.box.Pending.Entry, w.box.Pending.Maybe
 	what := rapid.IntRange(0, 4).Draw(w.t, "outcome")
 	switch what {
 	case 0:
@@ -89,7 +89,6 @@ func (w *world) append() {
 		w.failed(outbox.Unknown) // and done
 	case 3:
 		w.box.Busy = false
-		maybe := w.box.Pending.Maybe
 		if w.take(w.box.TooLarge("too large")); maybe && w.box.Pending != nil {
 			w.t.Fatal("what may have been stored is sent for ever")
 		}
@@ -162,7 +161,8 @@ func (w *world) judge() {
 		}
 		for i, c := range r.Commands {
 			_, there := w.value.Job(c.(cluster.SubmitJob).Job)
-			if !a.Unknown && there != (a.Err == "" && a.Results[i].Accepted) || a.Err == "" && a.Results[i].Accepted != (i != 1) {
+			done := a.Err == "" && a.Results[i].Accepted
+			if !a.Unknown && there != done || a.Err == "" && done != (i != 1) {
 				w.t.Fatalf("request %d has answer %+v, and job %d is there: %v", r.ID, a, i, there)
 			}
 		}

@@ -102,9 +102,9 @@ func TestADoubtWithoutAnswer(t *testing.T) {
 	b := joinedBench(t)
 	b.poison(1)
 	lease := b.state.Assigned().ValidUntil
-	for _, err := range []string{"away", "away", "away", "away", ""} {
+	for _, err := range []string{"away", "away", "away", "away", ""} { // and then it has a snapshot that is further
 		ask := take[member.CheckLog](b)
-		b.step(member.LogChecked{Now: b.now, Asked: ask.At, Err: err, Has: member.Point{Index: ask.At + 100}}) // a snapshot that is further
+		b.step(member.LogChecked{Now: b.now, Asked: ask.At, Err: err, Has: member.Point{Index: ask.At + 100}})
 		b.pass(time.Second)
 		b.step(member.Woken{Now: b.now})
 	}

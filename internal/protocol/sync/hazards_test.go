@@ -109,13 +109,13 @@ func (r *rig) asked(ev member.Event) string {
 	for _, e := range append(r.step(ev), r.step(member.Woken{Now: r.state.group.next})...) {
 		switch g := r.state.group; e.(type) {
 		case JoinGroup, SyncGroup, Beat:
-			return fmt.Sprintf("%T %s in %d for %s after %s", e, g.id, g.generation, r.state.session(), g.asked.Sub(ev.At()))
+			return fmt.Sprintf("%T %s/%d %s after %s", e, g.id, g.generation, r.state.session(), g.asked.Sub(ev.At()))
 		}
 	}
 	return ""
 }
 
-// TestWhatTheGroupIsAsked: who is not heard asks again, under its ID and for the session that it was given. The epoch of
+// TestWhatTheGroupIsAsked: who is not heard asks again, under its ID and for the session it was given. The epoch of
 // a former generation is none, and who leaves asks for nothing more.
 func TestWhatTheGroupIsAsked(t *testing.T) {
 	t.Parallel()
@@ -127,11 +127,11 @@ func TestWhatTheGroupIsAsked(t *testing.T) {
 		ev   member.Event
 		want string
 	}{
-		{Beaten{Now: s, Answer: Again}, "sync.JoinGroup m1 in 1 for 8s after 0s"},
-		{Joined{Now: 2 * s, Answer: Again}, "sync.JoinGroup m1 in 1 for 8s after 25ms"},
-		{Joined{Now: 3 * s, Answer: Failed}, "sync.JoinGroup m1 in 1 for 8s after 100ms"},
-		{Joined{Now: 4 * s, ID: "m9", Session: 9, Generation: 3, Answer: Agreed}, "sync.SyncGroup m1 in 3 for 8s after 0s"},
-		{Synced{Now: 5 * s, Sent: 5 * s, Answer: Agreed}, "sync.Beat m1 in 3 for 8s after 1.01s"},
+		{Beaten{Now: s, Answer: Again}, "sync.JoinGroup m1/1 8s after 0s"},
+		{Joined{Now: 2 * s, Answer: Again}, "sync.JoinGroup m1/1 8s after 25ms"},
+		{Joined{Now: 3 * s, Answer: Failed}, "sync.JoinGroup m1/1 8s after 100ms"},
+		{Joined{Now: 4 * s, ID: "m9", Session: 9, Generation: 3, Answer: Agreed}, "sync.SyncGroup m1/3 8s after 0s"},
+		{Synced{Now: 5 * s, Sent: 5 * s, Answer: Agreed}, "sync.Beat m1/3 8s after 1.01s"},
 	} {
 		if got := r.asked(c.ev); got != c.want {
 			t.Errorf("after %+v it asks by %s, want %s", c.ev, got, c.want)
