@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/publish/internal/wiretest"
 	"github.com/rota-run/rota/publish/publishtest"
 )
 
@@ -138,7 +139,7 @@ func FuzzLines(f *testing.F) {
 func TestVersion1AndWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	var asked string
-	script := publishtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	script := wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		asked = r.URL.String() + " " + r.Header.Get("Authorization")
 		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Header: http.Header{}}, nil
 	})

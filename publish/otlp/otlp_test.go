@@ -29,7 +29,7 @@ func TestSuite(t *testing.T) {
 // TestAPartIsRejected: a good answer may say so, and the request says whose points they are.
 func TestAPartIsRejected(t *testing.T) {
 	t.Parallel()
-	s := New(Options{Service: "checkout", Path: "/v2", Transport: publishtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	s := New(Options{Service: "checkout", Path: "/v2", Transport: wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if b, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(b), "checkout") || r.URL.Path != "/v2" {
 			t.Errorf("%s: %q, %v", r.URL.Path, b, err)
 		}

@@ -139,12 +139,6 @@ func (s *Script) Transport(take func(r *http.Request, body []byte) (int, []byte)
 	return transport{s, take}
 }
 
-// RoundTrip is a transport that is a function.
-type RoundTrip func(r *http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 type transport struct {
 	s    *Script
 	take func(r *http.Request, body []byte) (int, []byte)

@@ -33,7 +33,6 @@ func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, open) }
 func TestGroup(t *testing.T)    { t.Parallel(); storetest.GroupVirtual(t, open) }
 func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, open); storetest.QueueJoins(t, open) }
 
-// TestRefused: what is too large, and calls of a group without what they need, before anything else is looked at.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	ctx, s, big := t.Context(), open(t)(t), make([]byte, memory.MaxRecord+1)

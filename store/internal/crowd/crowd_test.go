@@ -35,7 +35,6 @@ func waits(c *crowd.Crowd, step time.Duration, there, coming, limit int) time.Du
 	return time.Since(began)
 }
 
-// TestWait: those who were there are waited for as long as they come, but not longer than a request takes.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	const us = time.Microsecond
