@@ -240,7 +240,7 @@ func TestReadTask(t *testing.T) {
 	}
 	for _, id := range []string{"", "rota.x", "a b"} {
 		must.Succeed(t, must.Err(source.ReadTask("x", []byte(`{"type":"tail"}`), all)))
-		if _, err := source.ReadTask(clusterID(id), []byte(`{"type":"tail"}`), all); err == nil {
+		if _, err := source.ReadTask(cluster.JobID(id), []byte(`{"type":"tail"}`), all); err == nil {
 			t.Errorf("the id %q was taken", id)
 		}
 	}

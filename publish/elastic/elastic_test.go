@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/publish/internal/wiretest"
 	"github.com/rota-run/rota/publish/publishtest"
 )
 
@@ -158,7 +159,7 @@ func TestErrorsAreAskedFor(t *testing.T) {
 		`{"errors":false}`, `{"errors":true}`, `{"errors":true,"items":[{"create":{"status":409}},{"create":{"status":400,"error":{"type":"t","reason":"r"}}}]}`,
 		`{"errors":true}`, "",
 	}
-	s, err := New(Options{Target: "samples", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	s, err := New(Options{Target: "samples", Transport: wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		body, status := answers[len(asked)], http.StatusOK
 		if asked = append(asked, r.URL.RawQuery); body == "" {
 			status = http.StatusForbidden
@@ -179,10 +180,6 @@ func TestErrorsAreAskedFor(t *testing.T) {
 		t.Errorf("%+v after %v", out, asked)
 	}
 }
-
-type roundTrip func(r *http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestNames(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
+	"github.com/rota-run/rota/publish/internal/wiretest"
 	"github.com/rota-run/rota/publish/publishtest"
 )
 
@@ -93,10 +94,10 @@ func TestLines(t *testing.T) {
 			Points: []publish.Point{{AtMS: -1, Value: -3}}}, `a\ b\,c=d,k\ \=\,=v\ \=\, value=-3 -1` + "\n"},
 		{publish.Sample{Name: "a", Tags: map[string]string{"path": `C:\dir\`, "x": `a\ b\\,c`, "empty": "", "": "x"},
 			Points: []publish.Point{{}}}, `a,path=C:\dir,x=a\ b\,c value=0 0` + "\n"},
-		{publish.Sample{Name: "a\nb", Tags: map[string]string{"t": "x\ty\r"}, Points: []publish.Point{{}}},
-			`a\nb,t=x\ty\r value=0 0` + "\n"},
-		{publish.Sample{Name: "a", Points: []publish.Point{{AtMS: 1, Value: math.NaN()}, {AtMS: 2, Value: 1},
-			{AtMS: 3, Value: math.Inf(-1)}}}, "a value=1 2\n"},
+		{publish.Sample{Name: "a\r\nb", Tags: map[string]string{"t": "x\ty"}, Points: []publish.Point{{}}},
+			`a\r\nb,t=x\ty value=0 0` + "\n"},
+		{publish.Sample{Name: "a\xff", Points: []publish.Point{{AtMS: 1, Value: math.NaN()}, {AtMS: 2, Value: 1},
+			{AtMS: 3, Value: math.Inf(-1)}}}, "a\ufffd value=1 2\n"},
 	} {
 		got, err := appendSample(nil, c.s)
 		if err != nil || string(got) != c.want {
@@ -128,10 +129,9 @@ func FuzzLines(f *testing.F) {
 			t.Errorf("%q of %q %q %q: %+v", got, name, key, value, p)
 		}
 		if !strings.ContainsAny(name+key+value, "\\\n\r\t") && utf8.ValidString(name) && utf8.ValidString(key) &&
-			utf8.ValidString(value) && key != "" && key != "zz" && value != "" {
-			if p.name != name || p.tags[key] != value || len(p.tags) != 2 {
-				t.Errorf("%q of %q %q %q: %+v", got, name, key, value, p)
-			}
+			utf8.ValidString(value) && key != "" && key != "zz" && value != "" &&
+			(p.name != name || p.tags[key] != value || len(p.tags) != 2) {
+			t.Errorf("%q of %q %q %q: %+v", got, name, key, value, p)
 		}
 	})
 }
@@ -139,7 +139,10 @@ func FuzzLines(f *testing.F) {
 func TestVersion1AndWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	var asked string
-	script := transport(func(r *http.Request) { asked = r.URL.String() + " " + r.Header.Get("Authorization") })
+	script := wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = r.URL.String() + " " + r.Header.Get("Authorization")
+		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Header: http.Header{}}, nil
+	})
 	s, err := New(Options{Database: "d b", Retention: "year", User: "ann", Password: "pw", Transport: script})
 	must.Succeed(t, err)
 	out := s.Send(t.Context(), []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1, Value: 2}}},
@@ -155,11 +158,4 @@ func TestVersion1AndWhatIsMissing(t *testing.T) {
 			t.Errorf("%+v: no error", o)
 		}
 	}
-}
-
-type transport func(*http.Request)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	f(r)
-	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Header: http.Header{}}, nil
 }

@@ -16,8 +16,9 @@ func TestSuite(t *testing.T) {
 	publishtest.Run(t, publishtest.Rig{Open: func(t *testing.T, s *publishtest.Script) publish.Sink {
 		return New(Options{Token: publishtest.Secret,
 			Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
-				if r.URL.Path != "/v1/metrics" || r.Header.Get("Content-Type") != "application/x-protobuf" {
-					t.Errorf("%s of %s", r.URL.Path, r.Header.Get("Content-Type"))
+				if r.URL.Path != "/v1/metrics" || r.Header.Get("Content-Type") != "application/x-protobuf" ||
+					strings.Count(string(body), "rota") != 2 { // the service and the scope
+					t.Errorf("%s of %s: %q", r.URL.Path, r.Header.Get("Content-Type"), body)
 				}
 				wiretest.Points(body, s.Take)
 				return http.StatusOK, nil
@@ -25,16 +26,12 @@ func TestSuite(t *testing.T) {
 	}})
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestAPartIsRejected: a good answer may say so, and the request says whose points they are.
 func TestAPartIsRejected(t *testing.T) {
 	t.Parallel()
-	s := New(Options{Service: "checkout", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		if b, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(b), "checkout") {
-			t.Errorf("%q, %v", b, err)
+	s := New(Options{Service: "checkout", Path: "/v2", Transport: wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		if b, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(b), "checkout") || r.URL.Path != "/v2" {
+			t.Errorf("%s: %q, %v", r.URL.Path, b, err)
 		}
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("\x0a\x02\x08\x01")),
 			Request: r}, nil

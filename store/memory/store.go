@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -174,7 +173,6 @@ func (h *Store) JoinGroup(ctx context.Context, r store.JoinRequest) (store.Membe
 		return store.Membership{}, fmt.Errorf("join group: session %v, rebalance %v: give times greater than 0",
 			r.Session, r.Rebalance)
 	}
-	r.Data = bytes.Clone(r.Data)
 	a, err := h.ask(ctx, GroupCall{Join: &r})
 	if err != nil {
 		return a.Membership, fmt.Errorf("join group: %w", err)

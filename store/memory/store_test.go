@@ -1,7 +1,6 @@
 package memory_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -34,15 +33,18 @@ func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, open) }
 func TestGroup(t *testing.T)    { t.Parallel(); storetest.GroupVirtual(t, open) }
 func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, open); storetest.QueueJoins(t, open) }
 
-func TestTooLarge(t *testing.T) {
+func TestRefused(t *testing.T) {
 	t.Parallel()
-	s := open(t)(t)
-	big := make([]byte, memory.MaxRecord+1)
-	if _, err := s.Append(context.Background(), big); !errors.Is(err, store.ErrTooLarge) {
-		t.Errorf("append of %d bytes: error %v, want ErrTooLarge", len(big), err)
+	ctx, s, big := t.Context(), open(t)(t), make([]byte, memory.MaxRecord+1)
+	_, appended := s.Append(ctx, big)
+	if _, put := s.Put(ctx, store.Doc{Key: "a", Value: big}); !errors.Is(appended, store.ErrTooLarge) ||
+		!errors.Is(put, store.ErrTooLarge) {
+		t.Errorf("%d bytes: append %v, put %v, want ErrTooLarge", len(big), appended, put)
 	}
-	if _, err := s.Put(context.Background(), store.Doc{Key: "a", Value: big}); !errors.Is(err, store.ErrTooLarge) {
-		t.Errorf("put of %d bytes: error %v, want ErrTooLarge", len(big), err)
+	s.Close()
+	_, joined := s.JoinGroup(ctx, store.JoinRequest{Rebalance: 1})
+	if left := s.LeaveGroup(ctx, ""); errors.Is(errors.Join(joined, left), store.ErrClosed) {
+		t.Errorf("without a session it joins: %v; without an ID it leaves: %v", joined, left)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestMoves(t *testing.T) {
 	t.Parallel()
 	var none elect.Election
 	vacant := none.Read(elect.Seen{}, 10)
-	other := none.Read(elect.Seen{Version: "1", Heartbeat: "pulse/b"}, 10)
+	other := vacant.Read(elect.Seen{Version: "1", Heartbeat: "pulse/b"}, 10)
 	silent := other.Probed("pulse/b", "7", 0, 10, 10).Probed("pulse/b", "7", 0, 10+protocol.Instant(silence),
 		12+protocol.Instant(silence))
 	garbage := none.Read(elect.Seen{Version: "1"}, 10)
@@ -31,8 +31,8 @@ func TestMoves(t *testing.T) {
 	}{
 		{"nothing is known", none, 0, 10, elect.Look},
 		{"no document", vacant, 0, 10, elect.Claim},
-		{"no document, others first", vacant, 5, 14, elect.Wait},
-		{"no document, and the others let it be", vacant, 5, 15, elect.Claim},
+		{"no document again, others first", other.Read(elect.Seen{}, 11), 5, 15, elect.Wait},
+		{"no document still, and the others let it be", vacant.Read(elect.Seen{}, 11), 5, 15, elect.Claim},
 		{"another leads", other, 0, 20, elect.Probe},
 		{"its heartbeat was silent", silent, 0, 20, elect.Remove},
 		{"its heartbeat is gone", other.Probed("pulse/b", "", 0, 11, 12), 0, 12, elect.Remove},

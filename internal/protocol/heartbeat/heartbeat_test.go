@@ -23,9 +23,11 @@ func at(d time.Duration) protocol.Instant { return protocol.Instant(1).Add(d) }
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	timing := heartbeat.Timing{TTL: ttl, Rho: 50, Margin: 20 * time.Millisecond}
-	if got := []time.Duration{timing.Valid(), timing.Silence(), timing.Every()}; !slices.Equal(got,
-		[]time.Duration{930 * time.Millisecond, silence, ttl / 3}) {
-		t.Errorf("valid, silence, every: %s", got)
+	waits := heartbeat.Asking{Busy: true, Asked: at(ttl)}.Waited(at(3 * ttl))
+	if got := []time.Duration{timing.Valid(), timing.Silence(), timing.Every(), waits, heartbeat.Asking{}.Waited(at(1)),
+		time.Duration(timing.Lengthened(ttl)), time.Duration(timing.Lengthened(2 * ttl))}; !slices.Equal(got,
+		[]time.Duration{930 * time.Millisecond, silence, ttl / 3, 2 * ttl, 0, 0, 2000}) {
+		t.Errorf("valid, silence, every, waited twice, lengthened twice: %d", got)
 	}
 }
 
@@ -99,11 +101,11 @@ func TestAListIsAHint(t *testing.T) {
 		t.Errorf("listed again, unchanged: %+v", again)
 	}
 	read := listed.Read("1", ttl, at(silence), at(silence))
-	if !read.Dead(silence) || read.Suspect(at(2*silence), silence) {
+	if !read.Dead(silence) || read.Suspect(at(2*silence), silence) || read.InList("2", ttl, at(silence)).Known {
 		t.Errorf("a read has decided: %+v", read)
 	}
 	out := listed.NotInList()
-	if !out.Suspect(at(0), silence) || out.Gone() {
+	if !out.Suspect(at(0), silence) || out.Gone() || out.InList("1", ttl, at(1)).Missing {
 		t.Errorf("left out: %+v", out)
 	}
 	if there := out.Read("1", ttl, at(1), at(1)); there.Missing || there.Suspect(at(1), silence) {
@@ -161,28 +163,6 @@ func TestText(t *testing.T) {
 	} {
 		if got := heartbeat.StatedTTL([]byte(text)); got != want {
 			t.Errorf("%s states %s, want %s", text, got, want)
-		}
-	}
-}
-
-// TestWaited: only a renewal that is under way waits.
-func TestWaited(t *testing.T) {
-	t.Parallel()
-	if got := (heartbeat.Asking{Busy: true, Asked: at(ttl)}).Waited(at(3 * ttl)); got != 2*ttl {
-		t.Errorf("one is under way: %s, want %s", got, 2*ttl)
-	}
-	if got := (heartbeat.Asking{}).Waited(at(3 * ttl)); got != 0 {
-		t.Errorf("none is under way: %s, want 0", got)
-	}
-}
-
-// TestLengthened: the usual TTL is not told.
-func TestLengthened(t *testing.T) {
-	t.Parallel()
-	usual := heartbeat.Timing{TTL: 10 * time.Second}
-	for ttl, want := range map[time.Duration]int64{10 * time.Second: 0, 20 * time.Second: 20_000} {
-		if got := usual.Lengthened(ttl); got != want {
-			t.Errorf("%s: %d ms, want %d", ttl, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package member
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -72,6 +73,34 @@ func TestALifeIsJoinedOnce(t *testing.T) {
 	if said(1, "in another life"); c.Is != PhaseMember || c.Inc != 7 {
 		t.Errorf("in phase %d, incarnation %d", c.Is, c.Inc)
 	}
+	c.Leave(7, "test")
+	w.proves[PhaseLeaving] = Stand{In: true, Inc: 8}
+	if said(0, "when it leaves, and is in after all"); c.Inc != 8 {
+		t.Errorf("it leaves in incarnation %d", c.Inc)
+	}
+}
+
+// TestAListOfHeartbeats shows whom it lacks, and in time those that belong to nobody.
+func TestAListOfHeartbeats(t *testing.T) {
+	t.Parallel()
+	c, _ := joined(Confirm)
+	v := cluster.Assemble(cluster.Parts{Members: []cluster.Member{{ID: "a", Heartbeat: "a"}, {ID: "z", Heartbeat: "z"},
+		{ID: "held", Heartbeat: "held", State: cluster.MemberHeld}}})
+	c.At = 7
+	all := c.Listed(nil, []Heartbeat{{"stray", "1", ttl}, {c.Own.Key, "1", ttl}, {"a", "1", ttl}}, v, true)
+	got := ""
+	for _, o := range all {
+		got += fmt.Sprint(o.Key, " ", o.Missing, o.Seen, " ")
+	}
+	if want := "a false 7 " + c.Own.Key + " false 7 stray false 7 z true 0 "; got != want {
+		t.Errorf("observed %s, want %s", got, want)
+	}
+	c.At = c.At.Add(4*c.Timing.Silence() - 1)
+	early := c.Strays(all, v)
+	c.At++
+	if late := c.Strays(all, v); len(early) > 0 || len(late) != 1 || late[0].Key != "stray" {
+		t.Errorf("strays %+v, and later %+v", early, late)
+	}
 }
 
 const ttl = 10 * time.Second
@@ -119,20 +148,25 @@ func TestALeaseThatRanOutBeginsAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct { // order-free: each alone
 		change func(*Core)
+		stated time.Duration
 		want   Phase
 	}{
-		"as usual":     {func(*Core) {}, PhaseMember},
-		"a longer TTL": {func(c *Core) { c.Longest, c.Pace.Doubled = 8*ttl, 1 }, PhaseRemoved},
-		"it leaves":    {func(c *Core) { c.Leave(7, "test") }, PhaseLeaving},
+		"as usual":     {func(*Core) {}, ttl, PhaseMember},
+		"a longer TTL": {func(c *Core) { c.Pace.Doubled = 1 }, 2 * ttl, PhaseRemoved},
+		"it leaves":    {func(c *Core) { c.Pace.Slow = 1; c.Leave(7, "test") }, ttl, PhaseLeaving},
 	} {
 		core, until := joined(RenewLate)
+		core.Longest = 8 * ttl
 		c.change(&core)
+		stated := core.StatedTTL()
 		core.At = until - 1
 		early := core.CheckLease()
 		core.At = until
 		late := core.CheckLease()
-		if early || late == core.Own.Held || late == (name == "as usual") || core.Is != c.want {
-			t.Errorf("%s: lost %t before, %t at its end; in phase %d", name, early, late, core.Is)
+		core.Renew("another/")
+		if early || late == core.Own.Held || late == (name == "as usual") || core.Is != c.want || stated != c.stated ||
+			late && (core.Inc != 0 || core.Own.Key != "" || core.Pace.Doubled != 1) {
+			t.Errorf("%s: lost %t before, %t at its end; stated %s, %+v", name, early, late, stated, core)
 		}
 	}
 }
@@ -194,6 +228,11 @@ func TestARefusedRenewalEndsTheLife(t *testing.T) {
 		c.Renewed(Renewed{Key: c.Own.Key, Outcome: outbox.Refused})
 		if c.Own.Over != leaves || (c.Life == 0) != leaves || (c.Own.Key == "") == leaves {
 			t.Errorf("leaves %t: over %t, life %d, key %q", leaves, c.Own.Over, c.Life, c.Own.Key)
+		}
+		c.Silent = true
+		c.Step(&walker{core: &c}, Reported{Now: 9, Version: 1})
+		if c.Step(&walker{core: &c}, Woken{Now: 3}); c.At != 9 || c.Silent {
+			t.Errorf("its clock goes back to %d, or it says nothing of a report: %t", c.At, c.Silent)
 		}
 	}
 }

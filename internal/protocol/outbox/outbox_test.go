@@ -1,13 +1,16 @@
 package outbox_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/protocol"
 )
 
 // world is a log, a writer, and what it was asked.
@@ -19,6 +22,7 @@ type world struct {
 	asked    []outbox.Request
 	answered map[uint64]outbox.Answer
 	late     []cluster.Entry // appends of unknown outcome that may still come
+	now      protocol.Instant
 }
 
 func (w *world) take(box outbox.Box, answers []outbox.Answer) {
@@ -44,13 +48,25 @@ func (w *world) read() {
 		if done.Duplicate {
 			w.take(w.box.Lost(w.value.Wrote("w")))
 		} else if e.Writer == "w" && w.box.Waits(e.Seq) {
-			w.take(w.box.Applied(0, done.Results))
+			if w.take(w.box.Applied(0, done.Results)); !w.box.Busy && w.box.Rests(w.now) {
+				w.t.Fatal("it waits for a retry of what was applied")
+			}
 		}
 	}
 }
 
+// failed: an append has failed, and waits for a while before it is tried again.
+func (w *world) failed(o outbox.Outcome) {
+	w.box.Busy = false
+	w.box, _ = w.box.Failed(o, "", w.now+1)
+	inOrder := slices.IsSortedFunc(w.box.Queue, func(a, b outbox.Request) int { return cmp.Compare(a.ID, b.ID) })
+	if !w.box.Rests(w.now) || !inOrder {
+		w.t.Fatalf("it is tried again at once, or requests have lost their places: %+v", w.box.Queue)
+	}
+}
+
 func (w *world) append() {
-	if w.box.Rests(0) {
+	if w.now++; w.box.Rests(w.now) {
 		return
 	}
 	if w.box.Pending == nil {
@@ -60,23 +76,21 @@ func (w *world) append() {
 		return
 	}
 	w.box.Busy = true
-	e := w.box.Pending.Entry
+	e, maybe := w.box.Pending.Entry, w.box.Pending.Maybe
 	what := rapid.IntRange(0, 4).Draw(w.t, "outcome")
 	switch what {
 	case 0:
-		w.box.Busy = false
-		w.box = w.box.Requeue() // not done
+		w.failed(outbox.NotDone)
 	case 1:
 		w.late = append(w.late, e)
-		w.box.Busy = false
-		w.box, _ = w.box.Failed(outbox.Unknown, "", 0)
+		w.failed(outbox.Unknown)
 	case 2:
 		w.store(e)
-		w.box.Busy = false
-		w.box, _ = w.box.Failed(outbox.Unknown, "", 0) // and done
+		w.failed(outbox.Unknown) // and done
 	case 3:
-		if w.box.Busy = false; !w.box.Pending.Maybe { // a store does not refuse what it may have stored
-			w.take(w.box.TooLarge("too large"))
+		w.box.Busy = false
+		if w.take(w.box.TooLarge("too large")); maybe && w.box.Pending != nil {
+			w.t.Fatal("what may have been stored is sent for ever")
 		}
 	default:
 		i := w.store(e) // done
@@ -147,7 +161,8 @@ func (w *world) judge() {
 		}
 		for i, c := range r.Commands {
 			_, there := w.value.Job(c.(cluster.SubmitJob).Job)
-			if there != (a.Err == "" && a.Results[i].Accepted) || a.Err == "" && a.Results[i].Accepted != (i != 1) {
+			done := a.Err == "" && a.Results[i].Accepted
+			if !a.Unknown && there != done || a.Err == "" && done != (i != 1) {
 				w.t.Fatalf("request %d has answer %+v, and job %d is there: %v", r.ID, a, i, there)
 			}
 		}

@@ -206,6 +206,7 @@ func TestSnapshotsByTheCostOfReplay(t *testing.T) {
 		Tasks: []cluster.TaskSpec{{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: keys}}}
 	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1),
 		Commands: []cluster.Command{cluster.SubmitJob{Job: "j", Spec: spec}}})
+	var was cluster.Index // of the former snapshot
 	replay := func(entries int) int {
 		for range entries {
 			b.other()
@@ -216,9 +217,10 @@ func TestSnapshotsByTheCostOfReplay(t *testing.T) {
 		for _, e := range b.fx {
 			if s, ok := e.(member.SaveSnapshot); ok {
 				saved++
-				if behind := b.state.Value().Applied() - s.Value.Applied(); behind > cluster.BaseEvery {
-					t.Errorf("the snapshot is %d entries behind", behind)
+				if late := b.state.Value().Applied() - s.Value.Applied(); late > cluster.BaseEvery || s.TrimTo != was {
+					t.Errorf("the snapshot is %d entries behind, and frees up to %s, want %s", late, s.TrimTo, was)
 				}
+				was = s.Value.Index()
 				b.step(member.SnapshotSaved{Now: b.now})
 			}
 		}

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -100,6 +101,48 @@ func (r *rig) join(sent protocol.Instant) {
 	r.read(sent + 10)
 	if !r.joined() || len(r.state.Assigned().Grants) == 0 {
 		r.t.Fatalf("the member is in phase %d with %d grants", r.state.Is, len(r.state.Assigned().Grants))
+	}
+}
+
+// asked is what a member asks of its group, and how long after an instant it does at the latest.
+func (r *rig) asked(ev member.Event) string {
+	for _, e := range append(r.step(ev), r.step(member.Woken{Now: r.state.group.next})...) {
+		switch g := r.state.group; e.(type) {
+		case JoinGroup, SyncGroup, Beat:
+			return fmt.Sprintf("%T %s/%d %s after %s", e, g.id, g.generation, r.state.session(), g.asked.Sub(ev.At()))
+		}
+	}
+	return ""
+}
+
+// TestWhatTheGroupIsAsked: who is not heard asks again, under its ID and for the session it was given. The epoch of
+// a former generation is none, and who leaves asks for nothing more.
+func TestWhatTheGroupIsAsked(t *testing.T) {
+	t.Parallel()
+	const s = protocol.Instant(time.Second)
+	r := newRig(t)
+	r.join(100)
+	r.state.group.ttl, r.state.group.begun = 8*time.Second, 1
+	for _, c := range []struct {
+		ev   member.Event
+		want string
+	}{
+		{Beaten{Now: s, Answer: Again}, "sync.JoinGroup m1/1 8s after 0s"},
+		{Joined{Now: 2 * s, Answer: Again}, "sync.JoinGroup m1/1 8s after 25ms"},
+		{Joined{Now: 3 * s, Answer: Failed}, "sync.JoinGroup m1/1 8s after 100ms"},
+		{Joined{Now: 4 * s, ID: "m9", Session: 9, Generation: 3, Answer: Agreed}, "sync.SyncGroup m1/3 8s after 0s"},
+		{Synced{Now: 5 * s, Sent: 5 * s, Answer: Agreed}, "sync.Beat m1/3 8s after 1.01s"},
+	} {
+		if got := r.asked(c.ev); got != c.want {
+			t.Errorf("after %+v it asks by %s, want %s", c.ev, got, c.want)
+		}
+	}
+	if (&step{&r.state}).seated() || r.state.group.begun != 0 {
+		t.Errorf("seated by the epoch of a former generation: %+v", r.state.group)
+	}
+	r.step(member.Stop{Now: 8 * s, Reason: "test"})
+	if got := r.asked(Beaten{Now: 9 * s, Answer: Outside}); got != "" || r.state.Is != member.PhaseLeaving {
+		t.Errorf("who leaves, and is out, asks by %s in phase %d", got, r.state.Is)
 	}
 }
 

@@ -17,10 +17,10 @@ func say(b []byte) string { return string(b) }
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	m, err := AppendMetric(nil, publish.Sample{Name: "up", Tags: map[string]string{"b": "2", "a": ""},
-		Points: []publish.Point{{AtMS: 1, Value: 1}, {AtMS: 2, Value: math.NaN()}}})
+		Points: []publish.Point{{AtMS: 1, Value: 1}, {AtMS: -1, Value: math.NaN()}}})
 	must.Succeed(t, err)
 	got := hex.EncodeToString(Request(m, "rota"))
-	want := "0a730a180a160a0c736572766963652e6e616d6512060a04726f746112570a060a04726f7461124d0a0275702a470a251940420f000000000021000000000000f03f3a070a016112020a003a080a016212030a01320a1e1980841e000000000040013a070a016112020a003a080a016212030a0132"
+	want := "0a730a180a160a0c736572766963652e6e616d6512060a04726f746112570a060a04726f7461124d0a0275702a470a251940420f000000000021000000000000f03f3a070a016112020a003a080a016212030a01320a1e19000000000000000040013a070a016112020a003a080a016212030a0132"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -37,7 +37,7 @@ func TestPartialSuccess(t *testing.T) {
 	t.Parallel()
 	partial := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 2)
 	partial = appendText(partial, 2, "too old")
-	answer := appendMessage(nil, 1, partial)
+	answer := appendMessage(appendText(nil, 9, "newer"), 1, append(partial, 0x80))
 	out := Partial(make([]publish.Sample, 5), answer, say)
 	if out.Refused != 2 || len(out.Retry) > 0 || out.Err == nil ||
 		out.Err.Error() != "2 points were rejected: too old" {
@@ -46,8 +46,9 @@ func TestPartialSuccess(t *testing.T) {
 	if out := Partial(make([]publish.Sample, 1), answer, say); out.Refused != 1 {
 		t.Errorf("more points than samples: %+v", out)
 	}
-	if out := Partial(make([]publish.Sample, 1), nil, say); out.Refused != 0 || out.Err != nil {
-		t.Errorf("an empty answer: %+v", out)
+	warning := appendMessage(nil, 1, appendText(nil, 2, "slow"))
+	if out := Partial(make([]publish.Sample, 1), warning, say); out.Refused != 0 || out.Err != nil {
+		t.Errorf("a warning alone: %+v", out)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/publish/internal/post"
+	"github.com/rota-run/rota/publish/internal/wiretest"
 )
 
 // TestAnEndlessAnswerIsCut: a server that never ends its answer is left after 32 MiB, and the next one is asked.
@@ -54,7 +55,7 @@ func TestAServerThatFailsIsLeft(t *testing.T) {
 	statuses := []int{http.StatusServiceUnavailable, http.StatusForbidden, http.StatusFound, http.StatusOK}
 	c := post.New(post.Options{
 		Servers: []string{"a:1", "b:1"}, Path: "/", Header: http.Header{"Authorization": {"Bearer " + secret}},
-		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		Transport: wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			asked = append(asked, r.URL.Host)
 			body := io.NopCloser(strings.NewReader(strings.Repeat("x", 188) + " " + r.Header.Get("Authorization")))
 			return &http.Response{StatusCode: statuses[len(asked)-1], Header: http.Header{"Location": {"http://c:1/"}},
@@ -74,7 +75,3 @@ func TestAServerThatFailsIsLeft(t *testing.T) {
 		t.Errorf("asked %s", got)
 	}
 }
-
-type roundTrip func(r *http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// The tests look at the bytes that a publisher sends, without the generated types.
+// The tests look at the bytes that a publisher sends, without the generated types, and answer by functions.
 //
 // # What is not guaranteed
 //

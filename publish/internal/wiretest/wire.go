@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"math"
+	"net/http"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -44,3 +45,9 @@ func double(point []byte) float64 {
 	}
 	return math.NaN()
 }
+
+// RoundTrip is a transport that is a function.
+type RoundTrip func(r *http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -41,47 +41,25 @@ func TestWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		took                       time.Duration
 		seen, there, coming, limit int
-		want                       time.Duration
+		step, want                 time.Duration // from one caller to the next
 	}{
-		"nothing was seen yet":                {0, 0, 1, 5, 100, 0},
-		"one caller alone":                    {800 * us, 1, 1, 0, 100, 0},
-		"all are back":                        {800 * us, 8, 8, 0, 100, 0},
-		"they come back":                      {800 * us, 8, 1, 7, 100, 7 * us},
-		"some do not: a quarter of a request": {800 * us, 8, 1, 3, 100, 200 * us},
-		"requests are slow: a millisecond":    {time.Second, 8, 1, 3, 100, time.Millisecond},
-		"no more than fit into one request":   {800 * us, 64, 1, 63, 4, 3 * us},
+		"nothing was seen yet":                {0, 0, 1, 5, 100, us, 0},
+		"one caller alone":                    {800 * us, 1, 1, 0, 100, us, 0},
+		"all are back":                        {800 * us, 8, 8, 0, 100, us, 0},
+		"they come back":                      {800 * us, 8, 1, 7, 100, us, 7 * us},
+		"some do not: a quarter of a request": {800 * us, 8, 1, 3, 100, us, 200 * us},
+		"requests are slow: a millisecond":    {time.Second, 8000, 1, 7000, 8000, us, time.Millisecond},
+		"no more than fit into one request":   {800 * us, 64, 1, 63, 4, us, 3 * us},
+		"all come":                            {800 * us, 32, 1, 31, 100, 20 * us, 31 * 20 * us},
+		"a request's time is over":            {800 * us, 32, 1, 31, 100, 90 * us, 800 * us},
+		"slower than an eighth of it":         {800 * us, 32, 1, 31, 100, 110 * us, 100 * us},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var crowd crowd.Crowd
 				crowd.Answered(c.took, c.seen)
-				if got := waits(&crowd, us, c.there, c.coming, c.limit); got != c.want {
-					t.Errorf("waited %v, want %v", got, c.want)
-				}
-			})
-		})
-	}
-}
-
-// TestTheyStillCome: as long as they come they are waited for, but not longer than a request takes.
-func TestTheyStillCome(t *testing.T) {
-	t.Parallel()
-	const us = time.Microsecond
-	for name, c := range map[string]struct {
-		step time.Duration // from one caller to the next, where requests take 800 µs
-		want time.Duration
-	}{
-		"all come":                    {20 * us, 31 * 20 * us},
-		"a request's time is over":    {90 * us, 800 * us},
-		"slower than an eighth of it": {110 * us, 100 * us},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var crowd crowd.Crowd
-				crowd.Answered(800*us, 32)
-				if got := waits(&crowd, c.step, 1, 31, 100); got != c.want {
+				if got := waits(&crowd, c.step, c.there, c.coming, c.limit); got != c.want {
 					t.Errorf("waited %v, want %v", got, c.want)
 				}
 			})

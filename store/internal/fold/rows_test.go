@@ -200,8 +200,8 @@ func get(h handle, key string) (driver.Row, error) {
 func TestForeignRecords(t *testing.T) {
 	t.Parallel()
 	s := newShop()
-	texts := []string{"", "x", "p", "hello world", "p\x01a\x00\x00v", "p\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"}
-	for _, text := range texts {
+	texts := []string{"", "x\x01n\x01a\x00v", "p\x7fa", "p\x01a\x00\x00v", "p\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"}
+	for _, text := range append(texts, "m\x01n\x00\x00") { // the last one is a mark
 		must.Succeed(t, must.Err(s.journal().Append(t.Context(), [][]byte{[]byte(text)})))
 	}
 	h := open(t, s.journal(), options())
@@ -492,9 +492,11 @@ func TestHints(t *testing.T) {
 		after("a change", 1)
 		write(t, writer, "other", "x", "")
 		after("another change", 0)
-		must.Succeed(t, must.Err(writer.Swap(t.Context(),
-			driver.Op{Key: "w/a", Name: "b", If: v, Value: []byte("z"), Beat: true})))
+		v = must.Get(writer.Swap(t.Context(),
+			driver.Op{Key: "w/a", Name: "b", If: v, Value: []byte("z"), Beat: true}))(t)
 		after("a heartbeat", 0)
+		must.Succeed(t, must.Err(writer.Swap(t.Context(), driver.Op{Key: "w/a", Name: "c", If: v, Delete: true})))
+		after("a delete", 1)
 		away = store.ErrUnavailable
 		write(t, writer, "w/b", "x", "")
 		if err := <-over; !errors.Is(err, store.ErrUnavailable) {

@@ -59,7 +59,8 @@ func TestCheckFormat(t *testing.T) {
 			t.Errorf("format %d: %v", found, err)
 		}
 	}
-	if err := CheckFormat(2, 2, ""); err != nil {
+	if err := errors.Join(CheckFormat(2, 2, ""), CheckLogin("", ""), CheckLogin("me", "pw")); err != nil ||
+		CheckLogin("me", "") == nil || CheckLogin("", "pw") == nil {
 		t.Error(err)
 	}
 }
