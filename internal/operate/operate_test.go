@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,6 +109,7 @@ func TestNothingIsUndone(t *testing.T) {
 		"submitted alike":             {nil, []cluster.Command{submit}, 0, nil, cluster.JobRunning},
 		"run again by somebody, and ended": {[]cluster.Command{submit, kill}, []cluster.Command{submit, kill}, Again,
 			nil, cluster.JobKilled},
+		"killed long ago": {[]cluster.Command{submit, kill}, nil, Again, nil, cluster.JobRunning},
 		"replaced before an update": {[]cluster.Command{old}, []cluster.Command{kill, submit}, Update, nil,
 			cluster.JobRunning},
 	} { // order-free: each by itself
@@ -226,12 +228,13 @@ func TestApply(t *testing.T) {
 		{nil, "submit-job x check"},
 		{at("2", "check"), "nothing"},
 		{at("1", "check"), "update-job x check"},
+		{at("", "check"), "update-job x check"},
 		{with(at("1", "check"), cluster.JobCompleted), "submit-job x check"},
 		{with(at("2", "check"), cluster.JobCompleted), "nothing"},
 		{with(at("2", "check"), cluster.JobKilled), ErrKilled.Error()},
-		{at("3", "check"), ErrOlder.Error()},
+		{at("3", "check"), ErrOlder.Error() + ": 3, this is 2"},
 		{at("2", "old"), "a change needs a higher Version"},
-		{at("v2", "check"), "not a number"},
+		{at("v2", "check"), "not a number: it is not of Apply"},
 	} {
 		s := spec("check")
 		s.Version = "2"
@@ -243,7 +246,7 @@ func TestApply(t *testing.T) {
 		case cmd != nil:
 			got = said(cmd)
 		}
-		if !strings.Contains(got, c.want) {
+		if !strings.HasSuffix(got, c.want) {
 			t.Errorf("after %+v: %s, want %s", c.old, got, c.want)
 		}
 	}
@@ -277,7 +280,7 @@ func TestRequestsAreJournaled(t *testing.T) {
 		if c.said != "" {
 			want = []journal.Record{{Kind: journal.Asked, Message: c.said, Partition: c.partition, By: "ann@laptop"}}
 		}
-		if c.said == "" && a.Said != "submit-job x check" || a.Updated != strings.HasPrefix(c.said, "update-job") {
+		if a.Said != cmp.Or(c.said, "submit-job x check") || a.Updated != strings.HasPrefix(c.said, "update-job") {
 			t.Errorf("%q: %+v", c.said, a)
 		}
 		if err != nil || a.Changed != (c.said != "") || !slices.Equal(w.told, want) {
@@ -299,6 +302,9 @@ func TestRequestsAreJournaled(t *testing.T) {
 	for _, id := range []cluster.JobID{"rota.x", "a b", ""} {
 		if _, err := o.Submit(ctx, id, spec("check"), 0); !errors.As(err, &invalid) {
 			t.Errorf("submit %q: %v", id, err)
+		}
+		if err := CheckJob(id, spec("check")); !errors.As(err, &invalid) {
+			t.Errorf("check %q: %v", id, err)
 		}
 	}
 	for _, do := range []func(context.Context, cluster.JobID) (Answer, error){o.Pause, o.Kill} {
@@ -363,6 +369,9 @@ func TestAPruneThatStops(t *testing.T) {
 	w.others(cluster.SubmitJob{Job: "x", Spec: s}, cluster.SubmitJob{Job: "y", Spec: s})
 	must.Succeed(t, must.Err(docs.Put(t.Context(),
 		store.Doc{Key: "source/tasks/a", Value: []byte(`{"incarnation":1}`)})))
+	if _, err := o.Prune(t.Context(), "others"); !errors.Is(err, ErrRefused) {
+		t.Errorf("of a source that no member has: %v", err)
+	}
 	w.between = func() { w.between = func() { w.away = store.ErrUnavailable } }
 	if done, err := o.Prune(t.Context(), "tasks"); !errors.Is(err, w.away) || len(done) != 1 ||
 		done[0].Said != "kill-job x" {
