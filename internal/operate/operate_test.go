@@ -33,15 +33,16 @@ type world struct {
 	mute    bool   // it gets none
 	told    []journal.Record
 	at      cluster.Index
+	frailty
 }
 
-func (w *world) Value(context.Context) (cluster.Value, error) { return w.v, nil }
+func (w *world) Value(context.Context) (cluster.Value, error) { return w.v, w.call() }
 
 func (w *world) Changed() <-chan struct{} { return nil }
 
 func (w *world) Record(_ context.Context, r journal.Record) error {
 	w.told = append(w.told, r)
-	return nil
+	return w.call()
 }
 
 func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
@@ -49,8 +50,8 @@ func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]clust
 		w.between = nil
 		f()
 	}
-	if w.away != nil || w.mute {
-		return nil, w.away
+	if err := cmp.Or(w.away, w.call()); err != nil || w.mute {
+		return nil, err
 	}
 	w.at++
 	var r cluster.Result
@@ -61,6 +62,8 @@ func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]clust
 // others do something that this operator does not see before its write.
 func (w *world) others(commands ...cluster.Command) {
 	w.t.Helper()
+	defer func(f frailty) { w.frailty = f }(w.frailty)
+	w.frailty = frailty{}
 	for _, c := range commands {
 		if r, err := w.Propose(w.t.Context(), c); err != nil || !r[0].Accepted {
 			w.t.Fatalf("%v: %v, %v", c, r, err)
@@ -394,22 +397,6 @@ func TestAnotherProtocol(t *testing.T) {
 	recent := journal.Query{Since: time.Now().Add(-time.Hour)}
 	if r, err := journal.NewDocs(docs, "x", 0).Read(t.Context(), recent); len(r) != 1 || err != nil {
 		t.Errorf("the journal of the last hour has %v, %v", r, err)
-	}
-}
-
-// A command that is refused settles nothing where no cluster is.
-func TestNoClusterYet(t *testing.T) {
-	t.Parallel()
-	docs := memory.New().Open()
-	defer docs.Close()
-	o := New(Outside(replica.Protocol{}, docs, "ann"), docs, nil, nil, "ann")
-	var refused *RefusedError
-	const none = "there is no cluster here yet"
-	if _, err := o.Pause(t.Context(), "x"); !errors.As(err, &refused) || refused.Reason != none {
-		t.Error(err)
-	}
-	if at, err := protocol.At(t.Context(), docs); at.Protocol != "" || err != nil {
-		t.Errorf("the place has %q: %v", at.Protocol, err)
 	}
 }
 
