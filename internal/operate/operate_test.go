@@ -457,8 +457,8 @@ func TestEvict(t *testing.T) {
 	evict := func(there, draining bool) {
 		t.Helper()
 		w.told = nil
-		_, err := o.Evict(t.Context(), "a")
-		if m, ok := w.v.Member("a"); err != nil || ok != there || m.Draining != draining {
+		a, err := o.Evict(t.Context(), "a")
+		if m, ok := w.v.Member("a"); err != nil || !a.Changed || ok != there || m.Draining != draining {
 			t.Errorf("%v: it is %+v", err, m)
 		}
 		if want := []journal.Record{{Kind: journal.Asked, Message: "evict-member a",

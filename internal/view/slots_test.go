@@ -208,6 +208,7 @@ func TestSealing(t *testing.T) {
 		{"sum", "", 1, 0, []string{"a"}, FlowDraining, "1 of 2 shards have put out their last state", 0},
 		{"sum", "", 2, 1, []string{"a", "b"}, FlowSealing, "1 of 3 shards of the output are sealed", 2},
 		{"sum", "", 2, 0, nil, FlowSealing, "0 of 3 shards of the output are sealed; for a slot: nobody runs it", 0},
+		{"out", "", 2, 0, []string{"a"}, FlowOpen, "for the end of sum", 0},
 		{"out", "", 2, 1, []string{"a"}, FlowOpen, "for the end of sum", 0},
 		{"out", "", 2, 3, []string{"a", "b"}, FlowSealing, "", 2},
 		{"out", "b", 2, 3, []string{"a", "b"}, FlowSealing, "for b, which seals the output", 1},

@@ -238,7 +238,8 @@ func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 func TestASourceThatNobodyHas(t *testing.T) {
 	t.Parallel()
 	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, directory.Job("x"))
-	if r := reasonOf(v, "rota.source.x"); r == nil || r.Rule != "source" || r.Text != "no member has the source x" {
+	if r := reasonOf(v, "rota.source.x"); r == nil || r.Rule != "source" || r.Text != "no member has the source x" ||
+		!strings.HasPrefix(r.Try, "start a member that has it") {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -337,6 +338,9 @@ func TestHeartbeatsAtTheirTTL(t *testing.T) {
 	}
 	silent := Heartbeat{State: HeartbeatSilent, SilentMS: 11_999}
 	late := Heartbeat{State: HeartbeatLate, AtMS: 88_500}
+	if s, l := silent.problem(), late.problem(); s != HeartbeatSilent || l != HeartbeatSilent {
+		t.Errorf("they are listed as %s and %s", s, l)
+	}
 	if s, l := silent.Text(wall), late.Text(wall); s != "not renewed for 11 s: probably dead" ||
 		l != "last heartbeat about 11 s ago by its own clock: probably dead" {
 		t.Errorf("%q, %q", s, l)
