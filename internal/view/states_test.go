@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 )
 
 // applied is a value after further commands, all of which are accepted.
@@ -351,5 +354,52 @@ func TestHeartbeatsAtTheirTTL(t *testing.T) {
 	if (Heartbeat{}).Unguarded() || (Heartbeat{Guardian: "on"}).Unguarded() ||
 		(Heartbeat{Guardian: "not needed"}).Unguarded() || !(Heartbeat{Guardian: "no memory"}).Unguarded() {
 		t.Error("a member is unguarded that asked for a guardian and has none")
+	}
+}
+
+// kept is a log that holds these values, one of which each entry made.
+type kept []cluster.Value
+
+func (k kept) Oldest(context.Context, protocol.Store) (cluster.Value, error) { return k[0], nil }
+
+func (k kept) History(_ context.Context, _ protocol.Store, after cluster.Index,
+	yield func(cluster.Value, protocol.Applied) bool) error {
+	for _, v := range k {
+		if v.Index() > after && !yield(v, protocol.Applied{Entry: cluster.Entry{Index: v.Index(), AtMS: 9}}) {
+			break
+		}
+	}
+	return nil
+}
+
+// What changed is told with both sides, and the log is asked for positions at which no entry stands. A leader that has
+// left is none.
+func TestWhatChanged(t *testing.T) {
+	t.Parallel()
+	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "a"}}}
+	first := applied(t, cluster.Value{}, cluster.Lead{Member: "b", Term: 1},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.PrepareJoin{Member: "b", Heartbeat: "q"},
+		cluster.SubmitJob{Job: "x", Spec: job})
+	last := applied(t, first, cluster.LeaveCluster{Member: "b", Incarnation: 3}, cluster.KillJob{Job: "x"},
+		cluster.SubmitJob{Job: "y", Spec: job}, cluster.SubmitJob{Job: "rota.z", Spec: job},
+		cluster.PrepareJoin{Member: "c", Heartbeat: "r"})
+	p := &Past{Historian: kept{first, last}}
+	d := must.Get(p.Diff(t.Context(), first.Index(), last.Index()))(t)
+	got := fmt.Sprint(d.From.Index, d.To.Index, d.Jobs)
+	for _, m := range d.Members {
+		got += fmt.Sprintf(" %s %t %t", m.Member, m.Before != nil, m.After != nil)
+	}
+	for _, x := range d.Tasks {
+		got += fmt.Sprintf(" %s %t %t", x.Task, x.Before != nil, x.After != nil)
+	}
+	if want := "4 9 [{x running killed} {y  running}] a true true b true false c false true x true false y false true"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	m, err := p.At(t.Context(), last.Index()-1)
+	if err != nil || m.Index != 8 || m.Oldest.Index != 4 || m.Newest != (Point{Index: 9, AtMS: 9}) || m.Total != 1 {
+		t.Errorf("between two entries: %+v, %v", m, err)
+	}
+	if before, after := leaderOf(first), leaderOf(last); before == nil || before.Member != "b" || after != nil {
+		t.Errorf("they are led by %+v, and then by %+v", before, after)
 	}
 }
