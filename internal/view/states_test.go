@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -398,6 +399,14 @@ func TestWhatChanged(t *testing.T) {
 	m, err := p.At(t.Context(), last.Index()-1)
 	if err != nil || m.Index != 8 || m.Oldest.Index != 4 || m.Newest != (Point{Index: 9, AtMS: 9}) || m.Total != 1 {
 		t.Errorf("between two entries: %+v, %v", m, err)
+	}
+	if m, err := p.At(t.Context(), last.Index()); err != nil || fmt.Sprint(m.Jobs) != "[x y]" {
+		t.Errorf("jobs of clients: %v, %v", m.Jobs, err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if m, err := p.AsOf(over, 9); !errors.Is(err, context.Canceled) {
+		t.Errorf("a walk through the log that was cut short is told as %+v, %v", m, err)
 	}
 	if before, after := leaderOf(first), leaderOf(last); before == nil || before.Member != "b" || after != nil {
 		t.Errorf("they are led by %+v, and then by %+v", before, after)
