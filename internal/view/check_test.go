@@ -295,19 +295,3 @@ func TestCheckIsQuietInHealthyScenes(t *testing.T) {
 		})
 	}
 }
-
-// What a restart holds is listed, although it is no fault.
-func TestARestartIsListed(t *testing.T) {
-	t.Parallel()
-	p := newPlayed(t)
-	owner := p.submit("x", cluster.TaskSpec{}).Owner
-	p.leave(owner, true)
-	got := view.Of(p.f.v).Status().Problems
-	if len(got) != 1 || got[0].State != view.Held || got[0].Member != string(owner) ||
-		got[0].Text != "it has announced a restart; 1 task waits for it" {
-		t.Errorf("got %+v", got)
-	}
-	if j, _ := view.Of(p.f.v).Job("x"); j.Tasks[0].State != view.Held {
-		t.Errorf("its task is %s", j.Tasks[0].State)
-	}
-}

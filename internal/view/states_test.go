@@ -57,24 +57,6 @@ func TestPartitionsByState(t *testing.T) {
 	}
 }
 
-func TestMembersByState(t *testing.T) {
-	t.Parallel()
-	for want, m := range map[MemberCounts]cluster.Member{
-		{Total: 1, Joined: 1}:              {State: cluster.MemberJoined},
-		{Total: 1, Joined: 1, Draining: 1}: {State: cluster.MemberJoined, Draining: true},
-		{Total: 1, Prepared: 1}:            {State: cluster.MemberPrepared, Draining: true},
-		{Total: 1, Held: 1}:                {State: cluster.MemberHeld, Draining: true},
-	} {
-		var got MemberCounts
-		if got.add(m); got != want {
-			t.Errorf("%v: got %+v, want %+v", m.State, got, want)
-		}
-		if drains := memberState(m) == "draining"; drains != (want.Draining > 0) {
-			t.Errorf("%v is shown as %s", m.State, memberState(m))
-		}
-	}
-}
-
 // Of several states of its partitions a task has the one that needs a person most.
 func TestTasksByTheirPartitions(t *testing.T) {
 	t.Parallel()
