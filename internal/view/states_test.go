@@ -55,6 +55,9 @@ func TestPartitionsByState(t *testing.T) {
 			t.Errorf("%v: got %+v, want %+v", p.State, got, want)
 		}
 	}
+	if got := memberState(cluster.Member{State: cluster.MemberHeld, Draining: true}); got != "held" {
+		t.Errorf("a member that has announced a restart is %s", got)
+	}
 }
 
 // Of several states of its partitions a task has the one that needs a person most.
@@ -384,6 +387,9 @@ func TestWhatChanged(t *testing.T) {
 	}
 	if m, err := p.At(t.Context(), last.Index()); err != nil || fmt.Sprint(m.Jobs) != "[x y]" {
 		t.Errorf("jobs of clients: %v, %v", m.Jobs, err)
+	}
+	if d, err := p.Diff(t.Context(), last.Index(), first.Index()); err == nil {
+		t.Errorf("a difference that goes back is %+v", d)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
