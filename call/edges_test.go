@@ -76,12 +76,26 @@ func TestARunOfAMember(t *testing.T) {
 			said != "+q/p/000:7-q/p/000:7" {
 			t.Errorf("it ended after %s as %+v, and was told as %s", time.Since(began), end, said)
 		}
+		if err := (&Error{TimedOut: true}); !errors.Is(err, ErrTimeout) || errors.Is(&Error{}, ErrTimeout) {
+			t.Error("a timeout cannot be told from another failure")
+		}
+		ctx, cancel := r.context()
+		defer cancel()
+		back := lend(ctx)
+		lent := w.busy
+		if back(); lent != -1 || w.busy != 0 {
+			t.Errorf("a slot was lent, and %d are busy; then it was taken back, and %d are", lent, w.busy)
+		}
 		w.runs["k"] = r
 		if w.guard(1, 9, 7, true); !errors.Is(context.Cause(r.ctx), work.CauseDrained) {
 			t.Errorf("its member drains: %v", context.Cause(r.ctx))
 		}
 		if got := causeOf(t.Context()); got != causeDrained {
 			t.Errorf("a member that ends says %v", got)
+		}
+		over, lose := context.WithCancelCause(t.Context())
+		if lose(causeLease); !errors.Is(causeOf(over), causeLease) {
+			t.Errorf("a member that has lost its lease says %v", causeOf(over))
 		}
 		new(leaf).consider(&backlog{w: w}, store.Doc{Key: "call/q/p/000", Value: []byte("{")}, 0, head{}, nil, 7)
 		if n := w.counts.bad.Load(); n != 1 {
