@@ -238,28 +238,33 @@ func (c *Client) submitKeyed(ctx context.Context, key, function string, body []b
 	if closed {
 		return nil, ErrClosed
 	}
-	at := c.keyed(key)
-	d, err := c.docs.Get(ctx, at.key())
-	switch {
-	case err == nil:
-		r, err := decode(d.Value)
-		if err == nil && r.Function != function {
-			err = fmt.Errorf("the key %q is that of a call of %s", key, r.Function)
+	h := &Handle{c: c, at: c.keyed(key), function: function, over: make(chan struct{})}
+	d, err := c.docs.Get(ctx, h.at.key())
+	if errors.Is(err, store.ErrNotFound) {
+		if err := c.touch(ctx, h.at); err != nil {
+			return nil, fmt.Errorf("open a page: %w", err)
 		}
-		if err != nil {
-			return nil, err
+		if _, err = c.docs.Put(ctx, store.Doc{Key: h.at.key(), Value: body}); err == nil {
+			h.made = time.Now()
+			return h, nil
 		}
-		return &Handle{c: c, at: at, function: function, over: make(chan struct{})}, nil
-	case !errors.Is(err, store.ErrNotFound):
+		if errors.Is(err, store.ErrConflict) { // another caller was faster, perhaps with another function
+			if d, err = c.docs.Get(ctx, h.at.key()); errors.Is(err, store.ErrNotFound) {
+				return h, nil // it has ended, and was collected
+			}
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := c.touch(ctx, at); err != nil {
-		return nil, fmt.Errorf("open a page: %w", err)
+	r, err := decode(d.Value)
+	if err == nil && r.Function != function {
+		err = fmt.Errorf("the key %q is that of a call of %s", key, r.Function)
 	}
-	if _, err := c.docs.Put(ctx, store.Doc{Key: at.key(), Value: body}); err != nil && !errors.Is(err, store.ErrConflict) {
+	if err != nil {
 		return nil, err
 	}
-	return &Handle{c: c, at: at, function: function, made: time.Now(), over: make(chan struct{})}, nil
+	return h, nil
 }
 
 // touch creates a page, or changes its version, so that a client that was about to remove the empty page starts over.

@@ -333,14 +333,20 @@ func TestAKeySubmittedTwiceAtOnce(t *testing.T) {
 	second := must.Get(NewClient(docs, ClientOptions{Queue: "q"}))(t)
 	defer second.Close()
 	var one *Handle
+	key := "of f"
 	docs.put = func(d store.Doc) {
 		switch { // the second has seen that there is none
 		case strings.HasPrefix(d.Key, prefix):
-			one = must.Get(first.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"}))(t)
+			one = must.Get(first.Submit(t.Context(), "f", []byte("1"), Options{Key: key}))(t)
 		case d.Version == "": // and no page either: it tries again
 			must.Succeed(t, must.Err(server.Open().Put(t.Context(), store.Doc{Key: d.Key, Value: []byte("{}")})))
 		}
 	}
+	if _, err := second.Submit(t.Context(), "g", nil, Options{Key: key}); err == nil ||
+		!strings.Contains(err.Error(), "a call of f") {
+		t.Errorf("the key of a call of another function that is submitted at once: %v", err)
+	}
+	key = "k"
 	two, err := second.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"})
 	if err != nil || one.ID() != two.ID() {
 		t.Fatalf("%v, %v", two, err)

@@ -64,6 +64,8 @@ func TestReadSelects(t *testing.T) {
 			{journal.Query{Partition: "a#1"}, "three"},
 			{journal.Query{Partition: "none"}, ""},
 			{journal.Query{Limit: 2}, "three three-again"},
+			{journal.Query{Kinds: []journal.Kind{journal.Moved, journal.RunError}, Limit: 1}, "three-again"},
+			{journal.Query{Kinds: []journal.Kind{journal.Moved}}, ""},
 			{journal.Query{Limit: -1}, "old five four three three-again"},
 			{journal.Query{Since: time.UnixMilli(now - 4000)}, "four three three-again"},
 			{journal.Query{Since: time.UnixMilli(now - 4000), Limit: 1, Partition: "a/b"}, "four"},
@@ -142,8 +144,12 @@ func TestBrokenDocumentHidesNothing(t *testing.T) {
 	}
 	got, err := j.Read(t.Context(), journal.Query{})
 	if err != nil || len(got) != 4 || got[3].Message != "good" || got[2].AtMS != 1795190400123 ||
-		got[2].Kind != journal.Unreadable {
+		got[2].Kind != journal.Unreadable || got[0].AtMS != 0 {
 		t.Errorf("got %+v, %v", got, err)
+	}
+	docs.Close()
+	if got, err := j.Read(t.Context(), journal.Query{}); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("a store that is closed: %v, %v", got, err)
 	}
 }
 
@@ -180,7 +186,7 @@ func TestText(t *testing.T) {
 		"tasks/a.yaml  it is empty": {Kind: journal.Malformed, Partition: "a",
 			Message: "it is empty", Storage: &journal.Storage{Path: "tasks/a.yaml"}},
 	} {
-		if got := r.Line(); got != want {
+		if got := r.Line(); got != want || !strings.HasSuffix(r.String(), "  "+want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -234,7 +240,11 @@ func TestFile(t *testing.T) {
 			}
 		}
 	}
-	if _, err := journal.NewFile(filepath.Join(path, "x")); err == nil {
+	must.Succeed(t, errors.Join(os.Remove(path), os.Mkdir(path, 0o700)))
+	if err := f.Append(t.Context(), said(5, "a", "five")); err == nil {
+		t.Error("it is written into a folder")
+	}
+	if _, err := journal.NewFile(filepath.Join(path+".1", "x")); err == nil {
 		t.Error("a file below a file: no error")
 	}
 	if _, err := journal.NewFile("/dev/full"); !errors.Is(err, syscall.ENOSPC) { // as an Append says it

@@ -40,14 +40,19 @@ func heartbeatKeys(t *testing.T, s store.Docs) []string {
 func TestHeartbeatIsRemoved(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		for _, heartbeats := range []bool{false, true} {
-			server := memory.New()
-			c := client(t, server.Open(), lock.Options{NoSessions: heartbeats})
+			server, asked := memory.New(), map[string]int{}
+			handle := faults.NewFaulty(server.Open(), func(c faults.Call) faults.Outcome { asked[c.Op]++; return faults.Pass })
+			c := client(t, handle, lock.Options{NoSessions: heartbeats})
 			if n := len(heartbeatKeys(t, server.Open())); n != 0 {
 				t.Errorf("%d heartbeats before anything was held", n)
 			}
 			acquire(t, c.Lock("x"))
 			if n := len(heartbeatKeys(t, server.Open())); n != 1 {
 				t.Errorf("%d heartbeats while something is held", n)
+			}
+			time.Sleep(5 * time.Minute) // waits: in virtual time
+			if n := asked["list"]; heartbeats && (n == 0 || n > 4) || !heartbeats && n+asked["session"] != 1 {
+				t.Errorf("in thirty TTLs it has opened %d sessions, and listed the heartbeats %d times", asked["session"], n)
 			}
 			must.Succeed(t, c.Close(deadline(t)))
 			if n := len(heartbeatKeys(t, server.Open())); n != 0 {
@@ -252,6 +257,8 @@ func TestAGuardianFreesLocks(t *testing.T) {
 			sessions: make(map[string]store.Session)}
 		c := client(t, guarded{server.Open(), g}, lock.Options{TTL: ttl, Guard: g})
 		first := acquire(t, c.Lock("x"))
+		other := client(t, server.Open(), lock.Options{TTL: ttl})
+		time.Sleep(ttl) // waits: in virtual time, until its clock is not young any more
 		known := g.known()
 		if len(known) != 1 {
 			t.Fatalf("the guardian knows of %d sessions", len(known))
@@ -263,8 +270,8 @@ func TestAGuardianFreesLocks(t *testing.T) {
 			}
 			time.AfterFunc(time.Second, func() { must.Succeed(t, s.Close(deadline(t))) }) // as the guardian does for a dead process
 		}
-		next := acquire(t, client(t, server.Open(), lock.Options{TTL: ttl}).Lock("x"))
-		if waited := time.Since(start); waited > 2*time.Second || next.Token() != first.Token()+1 {
+		next := acquire(t, other.Lock("x"))
+		if waited := time.Since(start); waited > 1100*time.Millisecond || next.Token() != first.Token()+1 {
 			t.Errorf("token %d after %v, of a TTL of %v", next.Token(), waited, ttl)
 		}
 		must.Succeed(t, next.Release(deadline(t)))

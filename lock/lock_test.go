@@ -75,7 +75,8 @@ type args struct {
 func TestText(t *testing.T) {
 	t.Parallel()
 	server := memory.New()
-	here, there := client(t, server.Open(), lock.Options{}), client(t, server.Open(), lock.Options{})
+	here, there := client(t, server.Open(), lock.Options{}), must.Get(lock.NewClient(server.Open(), lock.Options{}))(t)
+	defer there.Close(deadline(t))
 	data, err := json.Marshal(args{here.Lock("a/b"), here.Semaphore("c", 3)})
 	if err != nil || string(data) != `{"Lock":"a/b","Semi":"c*3"}` {
 		t.Fatalf("%s, %v", data, err)
@@ -86,8 +87,11 @@ func TestText(t *testing.T) {
 		t.Errorf("acquire what is bound to nothing: %v", err)
 	}
 	must.Succeed(t, must.Err(here.Lock("a/b").Acquire(deadline(t))))
-	if _, err := a.Lock.On(there).TryAcquire(deadline(t)); err == nil {
-		t.Error("it is another lock")
+	if _, err := a.Lock.On(there).TryAcquire(deadline(t)); !errors.Is(err, lock.ErrHeld) {
+		t.Errorf("it is another lock: %v", err)
+	}
+	if data, err := json.Marshal(here.Semaphore("c", 0)); err == nil {
+		t.Errorf("no places are written as %s", data)
 	}
 	if h, err := a.Semi.On(there).TryAcquire(deadline(t)); err != nil || h.Token() != 1 {
 		t.Errorf("%v, %v", h, err)
@@ -234,14 +238,48 @@ func TestAReleaseGoesOn(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
 		faulty := faults.NewFaulty(server.Open(), nil)
-		held := acquire(t, client(t, faulty, lock.Options{TTL: time.Hour}).Lock("x"))
+		here := client(t, faulty, lock.Options{TTL: time.Hour})
+		held := acquire(t, here.Lock("x"))
 		faulty.Away(true)
 		ctx, cancel := context.WithTimeout(deadline(t), time.Second)
 		defer cancel()
 		if err := held.Release(ctx); err == nil {
 			t.Error("a release that nobody has heard of succeeds")
 		}
+		if s, err := here.Lock("x").State(ctx); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("the state of what cannot be read is %+v, %v", s, err)
+		}
 		faulty.Away(false)
 		acquire(t, client(t, server.Open(), lock.Options{}).Lock("x"))
+		faulty.SetPlan(must.Get(faults.Script("hold put key=locks/y/table after=1 times=1"))(t))
+		held, got := acquire(t, here.Lock("y")), make(chan error, 1)
+		go func() { got <- held.Release(deadline(t)) }()
+		synctest.Wait()
+		if err := held.Release(ctx); err == nil {
+			t.Error("it is released while another one still releases it")
+		}
+		faulty.Release()
+		must.Succeed(t, <-got)
 	})
+}
+
+// TestWhyItWaits: who gives up is told what the store said last.
+func TestWhyItWaits(t *testing.T) {
+	for _, script := range []string{"refuse put key=lock-pulse/*/alive", "refuse get key=lock-pulse/*/alive",
+		"refuse get key=locks/x/table", "refuse put key=locks/x/table"} {
+		t.Run(script, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
+				server := memory.New()
+				acquire(t, client(t, server.Open(), lock.Options{}).Lock("x"))
+				faulty := faults.NewFaulty(server.Open(), must.Get(faults.Script(script))(t))
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				_, err := client(t, faulty, lock.Options{NoSessions: true}).Lock("x").Acquire(ctx)
+				if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				faulty.SetPlan(nil)
+			})
+		})
+	}
 }

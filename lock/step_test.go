@@ -195,6 +195,11 @@ func TestAHeartbeatThatIsFoundIsOurs(t *testing.T) {
 	t.Parallel()
 	l := life{ttl: 10 * time.Second}
 	l, _ = l.step(lifeWoken{now: 1})
+	l, _ = l.step(beaten{now: 1, outcome: unknown})
+	if again, fx := l.step(felt{now: 2, failed: true}); !again.doubt || fx != (rest{again.Next}) ||
+		again.Next != l.now.Add(l.retry())+1 {
+		t.Errorf("a look without an answer: %+v, %+v", again, fx)
+	}
 	if l, _ = l.step(felt{now: 2}); l.over {
 		t.Error("a heartbeat that was never written has ended the lease")
 	}
@@ -244,6 +249,7 @@ func TestBounds(t *testing.T) {
 		one("a", 2, minTTL) + "," + one("b", 2, minTTL):                             false, // one token twice
 		one("a", 1, minTTL) + "," + one("a", 2, minTTL):                             false,
 		one("a", 1, minTTL) + "," + one("b", 2, minTTL) + "," + one("c", 3, minTTL): false, // on two places
+		one("a", 1, minTTL) + `],"waiters":[` + one("c", 0, minTTL):                 false, // a place is free
 		one("a", 4, minTTL):                     false, // newer than the newest
 		one("a", 1, minTTL) + `]}{"holders":[1`: false, // more behind the end
 	} {

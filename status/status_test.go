@@ -216,3 +216,40 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsRefused: what cannot be written, what was written by others, and what cannot be read now.
+func TestWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx, docs := deadline(t), memory.New().Open()
+	for what, err := range map[string]error{
+		"a value that is no JSON": status.New(docs, "x").Put(ctx, 1, func() {}),
+		"a name that is none":     status.New(docs, "a//b").Put(ctx, 1, 1),
+		"a value of another kind": status.Report{Value: []byte("7")}.Decode(new(string)),
+		"no store":                must.Err(status.Status{}.Get(ctx)),
+	} {
+		if err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+	if all, err := docs.List(ctx, ""); err != nil || len(all) != 0 {
+		t.Fatalf("there are %v, %v", all, err)
+	}
+	foreign := store.Doc{Key: "status/x/value", Value: []byte("theirs")}
+	foreign.Version = must.Get(docs.Put(ctx, foreign))(t)
+	s, faulty := status.New(docs, "x"), faults.NewFaulty(docs, nil)
+	for _, err := range []error{s.Put(ctx, 1, 1), must.Err(s.Get(ctx))} {
+		if err == nil || !strings.Contains(err.Error(), "status/x/value is none of ours") {
+			t.Errorf("a document of others: %v", err)
+		}
+	}
+	if d, err := docs.Get(ctx, foreign.Key); err != nil || d.Version != foreign.Version {
+		t.Errorf("it has become %+v, %v", d, err)
+	}
+	faulty.Away(true)
+	s = status.New(faulty, "y")
+	wantError(t, "a report", s.Put(ctx, 1, 1), store.ErrUnavailable)
+	for _, err := range s.Follow(ctx) {
+		wantError(t, "the newest report", err, store.ErrUnavailable)
+		break // and nobody is asked again
+	}
+}

@@ -73,6 +73,7 @@ func TestActions(t *testing.T) {
 		"/v1/resume?job=etl":      "cluster.ResumeJob resume-job etl",
 		"/v1/drain?member=a":      "cluster.DrainMember drain-member a",
 		"/v1/undrain?member=a":    "cluster.DrainMember undrain-member a",
+		"/v1/rebalance":           "cluster.Rebalance rebalance",
 		"/v1/unpark?task=etl%2Fx": "cluster.UnparkPartition unpark-partition etl/x",
 	} {
 		a.said = nil

@@ -199,6 +199,9 @@ func TestListen(t *testing.T) {
 			t.Errorf("%s: got %v", c.address, err)
 		}
 		if err == nil {
+			if _, plain := l.(*net.TCPListener); plain != (c.access.TLS == nil) {
+				t.Errorf("%s: it is a %T", c.address, l)
+			}
 			l.Close()
 		}
 	}
@@ -310,8 +313,14 @@ func TestAsked(t *testing.T) {
 			!strings.HasPrefix(w[2], "/healthz") {
 			t.Errorf("%.200s: %v", row, h)
 		}
-		if got := fmt.Sprint(r.StatusCode, " ", body(t, r)); !said.In(got) {
+		answer := body(t, r)
+		if got := fmt.Sprint(r.StatusCode, " ", answer); !said.In(got) {
 			t.Errorf("%.200s\ngot %.500s", row, got)
+		}
+		var fault api.Fault // it is said once, and nothing else is
+		if err := json.Unmarshal([]byte(answer), &fault); r.StatusCode >= http.StatusBadRequest &&
+			strings.HasPrefix(w[2], "/v1/") && (err != nil || fault.Error == "") {
+			t.Errorf("%.200s\ngot %.500s, %v", row, answer, err)
 		}
 	}
 }

@@ -64,51 +64,6 @@ func (l *log) History(_ context.Context, _ protocol.Store, after cluster.Index,
 	return l.err
 }
 
-// TestPast goes back to the snapshot, and no further.
-func TestPast(t *testing.T) {
-	t.Parallel()
-	p := &view.Past{Historian: newLog(t, 2, 1000, 2000, 3000, 4000)}
-	for index := cluster.Index(0); index <= 6; index++ {
-		m, err := p.At(t.Context(), index)
-		var out *view.OutOfLogError
-		switch {
-		case index < 2 || index > 4:
-			if !errors.As(err, &out) || out.Oldest.Index != 2 || out.Newest.Index != 4 {
-				t.Errorf("%d: %v", index, err)
-			}
-		case err != nil || m.Index != uint64(index) || m.Total != int(index) || m.Oldest.Index != 2 ||
-			m.Newest.AtMS != 4000: //nolint:gosec // small
-			t.Errorf("%d: %v %+v", index, err, m)
-		}
-	}
-	d, err := p.Diff(t.Context(), 2, 4)
-	if err != nil || len(d.Tasks) != 2 || d.Tasks[0].Before != nil || d.Tasks[0].After.Task != "j3" ||
-		len(d.Jobs) != 2 {
-		t.Errorf("%v %+v", err, d)
-	}
-	if _, err := p.Diff(t.Context(), 4, 2); err == nil {
-		t.Error("a difference that goes back is given")
-	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	if m, err := p.AsOf(over, 4000); err == nil {
-		t.Errorf("a walk through the log that was cut short is told as %+v", m)
-	}
-}
-
-// TestOwnJobsAreNotOfClients: what Rota submits itself is no job that a client asked for.
-func TestOwnJobsAreNotOfClients(t *testing.T) {
-	t.Parallel()
-	l := newLog(t, 0, 1000)
-	var r cluster.Result
-	l.values[1], r = l.values[1].Do(1, 1000,
-		cluster.SubmitJob{Job: "rota.own", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
-	if m, err := (&view.Past{Historian: l}).At(t.Context(), 1); err != nil || !r.Accepted ||
-		!slices.Equal(m.Jobs, []string{"j1"}) {
-		t.Errorf("%v, %+v: jobs %q", err, r, m.Jobs)
-	}
-}
-
 // TestEntries: the newest, with how many there are before them; and pages, of which the last knows that it is the last.
 func TestEntries(t *testing.T) {
 	t.Parallel()

@@ -188,7 +188,12 @@ func TestAQuietJournal(t *testing.T) {
 		j := &fresh{at: time.Now().UnixMilli()}
 		w, pass := streaming(t, api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} },
 			Journal: j}), "/v1/journal/events")
-		pass(59 * time.Second)
+		bad, wait := streaming(t, api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} },
+			Journal: j}), "/v1/journal/events", "Last-Event-ID", "-5.x")
+		if wait(time.Second); bad.has("not the identifier of a record") != 1 || bad.has("record\n")+bad.has(": begin") != 0 {
+			t.Errorf("after no event it is sent %s", bad)
+		}
+		pass(58 * time.Second)
 		if got := w.counts("record"); got != "1 record, 11 beats" {
 			t.Errorf("got %s", got)
 		}

@@ -101,7 +101,6 @@ func founds(c cluster.Command) bool {
 
 // Record writes a record to the journal in the store.
 func (c *Client) Record(ctx context.Context, r journal.Record) error {
-	r.AtMS = time.Now().UnixMilli()
 	return c.journal.Append(ctx, r)
 }
 

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -9,25 +8,13 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
-
-// full is a store with room for a queue, and for a document only if that does not fail.
-type full struct {
-	*memory.Store
-	fails bool
-}
-
-func (f full) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	if f.fails {
-		return "", store.ErrUnavailable
-	}
-	return f.Store.Put(ctx, d)
-}
 
 // deadLetters submits a flow of two tasks, and writes dead letters of the second; one without a text is damaged.
 func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store.Queue {
@@ -67,7 +54,11 @@ func TestANoteThatFailsIsSaid(t *testing.T) {
 	for name, fails := range map[string]bool{"told": false, "not told": true} { // order-free: each by itself
 		w, _, docs := newWorld(t)
 		queue := deadLetters(t, w, docs, "x")
-		o := New(w, full{docs.(*memory.Store), fails}, queue, work.Types{}, "ann")
+		faulty := faults.NewFaulty(docs.(*memory.Store), nil)
+		if fails {
+			faulty.SetPlan(must.Get(faults.Script("refuse put"))(t))
+		}
+		o := New(w, faulty, queue, work.Types{}, "ann")
 		w.told = nil
 		n, a, err := o.RetryDead(t.Context(), "etl")
 		if n != 1 || !a.Changed || err != nil || len(w.told) != 1 || w.told[0].Message != "retry-dead etl: 1" {

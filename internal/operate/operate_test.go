@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,15 +33,16 @@ type world struct {
 	mute    bool   // it gets none
 	told    []journal.Record
 	at      cluster.Index
+	frailty
 }
 
-func (w *world) Value(context.Context) (cluster.Value, error) { return w.v, nil }
+func (w *world) Value(context.Context) (cluster.Value, error) { return w.v, w.call() }
 
 func (w *world) Changed() <-chan struct{} { return nil }
 
 func (w *world) Record(_ context.Context, r journal.Record) error {
 	w.told = append(w.told, r)
-	return nil
+	return w.call()
 }
 
 func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
@@ -48,8 +50,8 @@ func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]clust
 		w.between = nil
 		f()
 	}
-	if w.away != nil || w.mute {
-		return nil, w.away
+	if err := cmp.Or(w.away, w.call()); err != nil || w.mute {
+		return nil, err
 	}
 	w.at++
 	var r cluster.Result
@@ -60,6 +62,8 @@ func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]clust
 // others do something that this operator does not see before its write.
 func (w *world) others(commands ...cluster.Command) {
 	w.t.Helper()
+	defer func(f frailty) { w.frailty = f }(w.frailty)
+	w.frailty = frailty{}
 	for _, c := range commands {
 		if r, err := w.Propose(w.t.Context(), c); err != nil || !r[0].Accepted {
 			w.t.Fatalf("%v: %v, %v", c, r, err)
@@ -108,6 +112,7 @@ func TestNothingIsUndone(t *testing.T) {
 		"submitted alike":             {nil, []cluster.Command{submit}, 0, nil, cluster.JobRunning},
 		"run again by somebody, and ended": {[]cluster.Command{submit, kill}, []cluster.Command{submit, kill}, Again,
 			nil, cluster.JobKilled},
+		"killed long ago": {[]cluster.Command{submit, kill}, nil, Again, nil, cluster.JobRunning},
 		"replaced before an update": {[]cluster.Command{old}, []cluster.Command{kill, submit}, Update, nil,
 			cluster.JobRunning},
 	} { // order-free: each by itself
@@ -226,12 +231,13 @@ func TestApply(t *testing.T) {
 		{nil, "submit-job x check"},
 		{at("2", "check"), "nothing"},
 		{at("1", "check"), "update-job x check"},
+		{at("", "check"), "update-job x check"},
 		{with(at("1", "check"), cluster.JobCompleted), "submit-job x check"},
 		{with(at("2", "check"), cluster.JobCompleted), "nothing"},
 		{with(at("2", "check"), cluster.JobKilled), ErrKilled.Error()},
-		{at("3", "check"), ErrOlder.Error()},
+		{at("3", "check"), ErrOlder.Error() + ": 3, this is 2"},
 		{at("2", "old"), "a change needs a higher Version"},
-		{at("v2", "check"), "not a number"},
+		{at("v2", "check"), "not a number: it is not of Apply"},
 	} {
 		s := spec("check")
 		s.Version = "2"
@@ -243,7 +249,7 @@ func TestApply(t *testing.T) {
 		case cmd != nil:
 			got = said(cmd)
 		}
-		if !strings.Contains(got, c.want) {
+		if !strings.HasSuffix(got, c.want) {
 			t.Errorf("after %+v: %s, want %s", c.old, got, c.want)
 		}
 	}
@@ -277,7 +283,7 @@ func TestRequestsAreJournaled(t *testing.T) {
 		if c.said != "" {
 			want = []journal.Record{{Kind: journal.Asked, Message: c.said, Partition: c.partition, By: "ann@laptop"}}
 		}
-		if c.said == "" && a.Said != "submit-job x check" || a.Updated != strings.HasPrefix(c.said, "update-job") {
+		if a.Said != cmp.Or(c.said, "submit-job x check") || a.Updated != strings.HasPrefix(c.said, "update-job") {
 			t.Errorf("%q: %+v", c.said, a)
 		}
 		if err != nil || a.Changed != (c.said != "") || !slices.Equal(w.told, want) {
@@ -299,6 +305,9 @@ func TestRequestsAreJournaled(t *testing.T) {
 	for _, id := range []cluster.JobID{"rota.x", "a b", ""} {
 		if _, err := o.Submit(ctx, id, spec("check"), 0); !errors.As(err, &invalid) {
 			t.Errorf("submit %q: %v", id, err)
+		}
+		if err := CheckJob(id, spec("check")); !errors.As(err, &invalid) {
+			t.Errorf("check %q: %v", id, err)
 		}
 	}
 	for _, do := range []func(context.Context, cluster.JobID) (Answer, error){o.Pause, o.Kill} {
@@ -363,6 +372,9 @@ func TestAPruneThatStops(t *testing.T) {
 	w.others(cluster.SubmitJob{Job: "x", Spec: s}, cluster.SubmitJob{Job: "y", Spec: s})
 	must.Succeed(t, must.Err(docs.Put(t.Context(),
 		store.Doc{Key: "source/tasks/a", Value: []byte(`{"incarnation":1}`)})))
+	if _, err := o.Prune(t.Context(), "others"); !errors.Is(err, ErrRefused) {
+		t.Errorf("of a source that no member has: %v", err)
+	}
 	w.between = func() { w.between = func() { w.away = store.ErrUnavailable } }
 	if done, err := o.Prune(t.Context(), "tasks"); !errors.Is(err, w.away) || len(done) != 1 ||
 		done[0].Said != "kill-job x" {
@@ -385,22 +397,6 @@ func TestAnotherProtocol(t *testing.T) {
 	recent := journal.Query{Since: time.Now().Add(-time.Hour)}
 	if r, err := journal.NewDocs(docs, "x", 0).Read(t.Context(), recent); len(r) != 1 || err != nil {
 		t.Errorf("the journal of the last hour has %v, %v", r, err)
-	}
-}
-
-// A command that is refused settles nothing where no cluster is.
-func TestNoClusterYet(t *testing.T) {
-	t.Parallel()
-	docs := memory.New().Open()
-	defer docs.Close()
-	o := New(Outside(replica.Protocol{}, docs, "ann"), docs, nil, nil, "ann")
-	var refused *RefusedError
-	const none = "there is no cluster here yet"
-	if _, err := o.Pause(t.Context(), "x"); !errors.As(err, &refused) || refused.Reason != none {
-		t.Error(err)
-	}
-	if at, err := protocol.At(t.Context(), docs); at.Protocol != "" || err != nil {
-		t.Errorf("the place has %q: %v", at.Protocol, err)
 	}
 }
 
@@ -461,8 +457,8 @@ func TestEvict(t *testing.T) {
 	evict := func(there, draining bool) {
 		t.Helper()
 		w.told = nil
-		_, err := o.Evict(t.Context(), "a")
-		if m, ok := w.v.Member("a"); err != nil || ok != there || m.Draining != draining {
+		a, err := o.Evict(t.Context(), "a")
+		if m, ok := w.v.Member("a"); err != nil || !a.Changed || ok != there || m.Draining != draining {
 			t.Errorf("%v: it is %+v", err, m)
 		}
 		if want := []journal.Record{{Kind: journal.Asked, Message: "evict-member a",

@@ -2,7 +2,6 @@ package view_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,7 +25,6 @@ type played struct {
 	records journal.Journal
 	quiet   string // the member that does not renew its heartbeat
 	none    string // the member that has none
-	away    bool   // the store does not answer
 	log     store.Log
 }
 
@@ -46,13 +44,6 @@ func (l lostLog) Read(context.Context, uint64, int) (store.Page, error) {
 
 func (lostLog) Snapshot(context.Context) (store.Record, error) {
 	return store.Record{}, store.ErrNotFound
-}
-
-// lostJournal does not answer.
-type lostJournal struct{ journal.Journal }
-
-func (lostJournal) Read(context.Context, journal.Query) ([]journal.Record, error) {
-	return nil, errors.New("no answer")
 }
 
 func newPlayed(t *testing.T) *played {
@@ -77,9 +68,6 @@ func (p *played) wrong() string {
 			if id := string(m.ID); id != p.none && (id != p.quiet || p.now == 1) {
 				p.beat(id, 0)
 			}
-		}
-		if p.away {
-			p.docs.Close()
 		}
 		var err error
 		if p.log != nil {
@@ -249,9 +237,7 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 		"the history is trimmed": {func(p *played) { p.log = lostLog{trimmed: true} }, "read the snapshot: not found"},
 		"the history diverges": {func(p *played) { p.log = lostLog{head: 1} },
 			"the log was rewritten at or after index 3: the log is shorter than what was read from it before"},
-		"dead letters":        {func(p *played) { p.flows(true) }, "dead letters: 2"},
-		"the store is away":   {func(p *played) { p.away = true }, "read the heartbeats: memory: store is closed"},
-		"the journal is away": {func(p *played) { p.records = lostJournal{} }, "read the journal: no answer"},
+		"dead letters": {func(p *played) { p.flows(true) }, "dead letters: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -307,21 +293,5 @@ func TestCheckIsQuietInHealthyScenes(t *testing.T) {
 				t.Errorf("it says %q", p.wrong())
 			}
 		})
-	}
-}
-
-// What a restart holds is listed, although it is no fault.
-func TestARestartIsListed(t *testing.T) {
-	t.Parallel()
-	p := newPlayed(t)
-	owner := p.submit("x", cluster.TaskSpec{}).Owner
-	p.leave(owner, true)
-	got := view.Of(p.f.v).Status().Problems
-	if len(got) != 1 || got[0].State != view.Held || got[0].Member != string(owner) ||
-		got[0].Text != "it has announced a restart; 1 task waits for it" {
-		t.Errorf("got %+v", got)
-	}
-	if j, _ := view.Of(p.f.v).Job("x"); j.Tasks[0].State != view.Held {
-		t.Errorf("its task is %s", j.Tasks[0].State)
 	}
 }

@@ -211,53 +211,6 @@ func TestMoreFailsThanIsListed(t *testing.T) {
 	}
 }
 
-func TestWhyOfAWholeTask(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
-		Partitions: []string{"x", "y"}}}},
-		cluster.JobSpec{Tasks: []cluster.TaskSpec{
-			{Name: "read", Type: "noop", Spread: cluster.SpreadPool},
-			{Name: "write", Type: "noop", Spread: cluster.SpreadPool},
-		}},
-	)
-	s.beat("a", 0)
-	s.beat("b", 0)
-	without := s.look()
-	s.beat("c", 0)
-	all := s.look()
-	for id, want := range map[string]string{
-		"j0":       "owner silent every 3 1 owner",
-		"j0#b":     "running every",
-		"j0#c":     "owner silent every owner",
-		"j1":       "running partitioned 2 0",
-		"j2":       "pending",
-		"j2/read":  "waiting pool slots",
-		"j2/other": "not known",
-		"j0#z":     "not known",
-	} {
-		sight := without
-		if id == "j1" {
-			sight = all
-		}
-		w, ok := sight.Why(cluster.PartitionID(id), nil)
-		got := "not known"
-		if ok {
-			got = strings.TrimSpace(w.State + " " + w.Spread)
-		}
-		if w.Partitions != nil {
-			got += fmt.Sprintf(" %d %d", w.Partitions.Total, len(w.NotRunning))
-		}
-		if len(w.NotRunning) > 0 && w.NotRunning[0].Reason != nil {
-			got += " " + w.NotRunning[0].Reason.Rule
-		} else if w.Reason != nil && len(w.Tasks) == 0 {
-			got += " " + w.Reason.Rule
-		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", id, got, want)
-		}
-	}
-}
-
 // TestHeartbeatsOfSessions: the protocol lease keeps them below node/, and one that was fenced is none.
 func TestHeartbeatsOfSessions(t *testing.T) {
 	t.Parallel()

@@ -102,34 +102,6 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 }
 
-// What a batch holds back is no problem that a person must look at; it is told where one asks.
-func TestABatchIsNoProblem(t *testing.T) {
-	t.Parallel()
-	spec := cluster.JobSpec{Workflow: cluster.Workflow{Batch: true, Edges: []cluster.Edge{{From: "read", To: "write"}}}}
-	for _, name := range []string{"read", "write"} {
-		spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: "noop", Spread: cluster.SpreadPool})
-	}
-	v, did := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: []cluster.Command{
-		cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "etl", Spec: spec},
-	}})
-	if !did.Results[1].Accepted {
-		t.Fatal(did.Results[1].Reason)
-	}
-	if got := Of(v).Status().Problems; len(got) != 0 {
-		t.Errorf("problems %+v", got)
-	}
-	job, _ := Of(v).Job("etl")
-	if job.State != "running" || job.Tasks[0].State != Running || len(job.Tasks[0].Slots) != 2 ||
-		job.Tasks[1].State != "waiting" ||
-		job.Tasks[1].Reason == nil || job.Tasks[1].Reason.Rule != "after" ||
-		!slices.Equal(job.Tasks[1].After, []string{"read"}) {
-		t.Errorf("got %+v", job)
-	}
-	if w, ok := Of(v).Why("etl/write", nil); !ok || w.Reason == nil || w.Reason.Rule != "after" {
-		t.Errorf("got %+v", w.Reason)
-	}
-}
-
 func TestProblemsAreBounded(t *testing.T) {
 	t.Parallel()
 	var v cluster.Value
@@ -216,6 +188,7 @@ func TestSealing(t *testing.T) {
 		{"sum", "", 1, 0, []string{"a"}, FlowDraining, "1 of 2 shards have put out their last state", 0},
 		{"sum", "", 2, 1, []string{"a", "b"}, FlowSealing, "1 of 3 shards of the output are sealed", 2},
 		{"sum", "", 2, 0, nil, FlowSealing, "0 of 3 shards of the output are sealed; for a slot: nobody runs it", 0},
+		{"out", "", 2, 0, []string{"a"}, FlowOpen, "for the end of sum", 0},
 		{"out", "", 2, 1, []string{"a"}, FlowOpen, "for the end of sum", 0},
 		{"out", "", 2, 3, []string{"a", "b"}, FlowSealing, "", 2},
 		{"out", "b", 2, 3, []string{"a", "b"}, FlowSealing, "for b, which seals the output", 1},

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +12,10 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 )
 
 // applied is a value after further commands, all of which are accepted.
@@ -51,23 +55,8 @@ func TestPartitionsByState(t *testing.T) {
 			t.Errorf("%v: got %+v, want %+v", p.State, got, want)
 		}
 	}
-}
-
-func TestMembersByState(t *testing.T) {
-	t.Parallel()
-	for want, m := range map[MemberCounts]cluster.Member{
-		{Total: 1, Joined: 1}:              {State: cluster.MemberJoined},
-		{Total: 1, Joined: 1, Draining: 1}: {State: cluster.MemberJoined, Draining: true},
-		{Total: 1, Prepared: 1}:            {State: cluster.MemberPrepared, Draining: true},
-		{Total: 1, Held: 1}:                {State: cluster.MemberHeld, Draining: true},
-	} {
-		var got MemberCounts
-		if got.add(m); got != want {
-			t.Errorf("%v: got %+v, want %+v", m.State, got, want)
-		}
-		if drains := memberState(m) == "draining"; drains != (want.Draining > 0) {
-			t.Errorf("%v is shown as %s", m.State, memberState(m))
-		}
+	if got := memberState(cluster.Member{State: cluster.MemberHeld, Draining: true}); got != "held" {
+		t.Errorf("a member that has announced a restart is %s", got)
 	}
 }
 
@@ -238,7 +227,8 @@ func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 func TestASourceThatNobodyHas(t *testing.T) {
 	t.Parallel()
 	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, directory.Job("x"))
-	if r := reasonOf(v, "rota.source.x"); r == nil || r.Rule != "source" || r.Text != "no member has the source x" {
+	if r := reasonOf(v, "rota.source.x"); r == nil || r.Rule != "source" || r.Text != "no member has the source x" ||
+		!strings.HasPrefix(r.Try, "start a member that has it") {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -337,6 +327,9 @@ func TestHeartbeatsAtTheirTTL(t *testing.T) {
 	}
 	silent := Heartbeat{State: HeartbeatSilent, SilentMS: 11_999}
 	late := Heartbeat{State: HeartbeatLate, AtMS: 88_500}
+	if s, l := silent.problem(), late.problem(); s != HeartbeatSilent || l != HeartbeatSilent {
+		t.Errorf("they are listed as %s and %s", s, l)
+	}
 	if s, l := silent.Text(wall), late.Text(wall); s != "not renewed for 11 s: probably dead" ||
 		l != "last heartbeat about 11 s ago by its own clock: probably dead" {
 		t.Errorf("%q, %q", s, l)
@@ -347,5 +340,63 @@ func TestHeartbeatsAtTheirTTL(t *testing.T) {
 	if (Heartbeat{}).Unguarded() || (Heartbeat{Guardian: "on"}).Unguarded() ||
 		(Heartbeat{Guardian: "not needed"}).Unguarded() || !(Heartbeat{Guardian: "no memory"}).Unguarded() {
 		t.Error("a member is unguarded that asked for a guardian and has none")
+	}
+}
+
+// kept is a log that holds these values, one of which each entry made.
+type kept []cluster.Value
+
+func (k kept) Oldest(context.Context, protocol.Store) (cluster.Value, error) { return k[0], nil }
+
+func (k kept) History(_ context.Context, _ protocol.Store, after cluster.Index,
+	yield func(cluster.Value, protocol.Applied) bool) error {
+	for _, v := range k {
+		if v.Index() > after && !yield(v, protocol.Applied{Entry: cluster.Entry{Index: v.Index(), AtMS: 9}}) {
+			break
+		}
+	}
+	return nil
+}
+
+// What changed is told with both sides, and the log is asked for positions at which no entry stands. A leader that has
+// left is none.
+func TestWhatChanged(t *testing.T) {
+	t.Parallel()
+	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "a"}}}
+	first := applied(t, cluster.Value{}, cluster.Lead{Member: "b", Term: 1},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.PrepareJoin{Member: "b", Heartbeat: "q"},
+		cluster.SubmitJob{Job: "x", Spec: job})
+	last := applied(t, first, cluster.LeaveCluster{Member: "b", Incarnation: 3}, cluster.KillJob{Job: "x"},
+		cluster.SubmitJob{Job: "y", Spec: job}, cluster.SubmitJob{Job: "rota.z", Spec: job},
+		cluster.PrepareJoin{Member: "c", Heartbeat: "r"})
+	p := &Past{Historian: kept{first, last}}
+	d := must.Get(p.Diff(t.Context(), first.Index(), last.Index()))(t)
+	got := fmt.Sprint(d.From.Index, d.To.Index, d.Jobs)
+	for _, m := range d.Members {
+		got += fmt.Sprintf(" %s %t %t", m.Member, m.Before != nil, m.After != nil)
+	}
+	for _, x := range d.Tasks {
+		got += fmt.Sprintf(" %s %t %t", x.Task, x.Before != nil, x.After != nil)
+	}
+	if want := "4 9 [{x running killed} {y  running}] a true true b true false c false true x true false y false true"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	m, err := p.At(t.Context(), last.Index()-1)
+	if err != nil || m.Index != 8 || m.Oldest.Index != 4 || m.Newest != (Point{Index: 9, AtMS: 9}) || m.Total != 1 {
+		t.Errorf("between two entries: %+v, %v", m, err)
+	}
+	if m, err := p.At(t.Context(), last.Index()); err != nil || fmt.Sprint(m.Jobs) != "[x y]" {
+		t.Errorf("jobs of clients: %v, %v", m.Jobs, err)
+	}
+	if d, err := p.Diff(t.Context(), last.Index(), first.Index()); err == nil {
+		t.Errorf("a difference that goes back is %+v", d)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if m, err := p.AsOf(over, 9); !errors.Is(err, context.Canceled) {
+		t.Errorf("a walk through the log that was cut short is told as %+v, %v", m, err)
+	}
+	if before, after := leaderOf(first), leaderOf(last); before == nil || before.Member != "b" || after != nil {
+		t.Errorf("they are led by %+v, and then by %+v", before, after)
 	}
 }

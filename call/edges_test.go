@@ -1,0 +1,139 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+// What a caller is refused, before anything is written.
+func TestWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	c := must.Get(NewClient(docs, ClientOptions{Queue: "q"}))(t)
+	f := NewFunc("f", func(context.Context, struct{ A int }) (int, error) { return 0, nil }, Options{})
+	if got, err := f.Attach(c, "no id"); err == nil {
+		t.Errorf("what is no call was found as %v", got)
+	}
+	for name, o := range map[string]Options{"attempts": {Attempts: -1}, "timeout": {Timeout: -1}, "delay": {Delay: -1},
+		"back-off": {MaxBackoff: -1}} {
+		if err := o.check(); err == nil {
+			t.Errorf("%s below zero are taken", name)
+		}
+	}
+	for arg, good := range map[string]bool{"": true, `{"A":1}`: true, `{"B":1}`: false, `{"A":1}{}`: false, `{`: false} {
+		if err := unmarshal([]byte(arg), new(struct{ A int })); (err == nil) != good {
+			t.Errorf("the argument %s: %v", arg, err)
+		}
+	}
+	c.Close()
+	for _, o := range []Options{{}, {Key: "k"}} {
+		if _, err := c.Submit(t.Context(), "f", []byte("1"), o); !errors.Is(err, ErrClosed) {
+			t.Errorf("%+v after the client was closed: %v", o, err)
+		}
+	}
+	if got := keys(t, docs); len(got) != 0 {
+		t.Errorf("there are %q", got)
+	}
+	if a, b := newNonce(), newNonce(); a == b {
+		t.Errorf("two clients have the pages of %s", a)
+	}
+	if got := Labels([]Function{f, NewFunc[int, int]("g", nil)}); !reflect.DeepEqual(got,
+		map[string]string{labelKey: "f,g"}) {
+		t.Errorf("two functions are announced as %v", got)
+	}
+}
+
+// TestARunOfAMember: it is told of before and behind the function, ends at its timeout, and when its member drains. A
+// document that is no call is counted.
+func TestARunOfAMember(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		stay := NewFunc("stay", func(ctx context.Context, _ int) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
+			Options{})
+		said := ""
+		say := func(what string) func(string, uint64) {
+			return func(id string, token uint64) { said += fmt.Sprint(what, id, ":", token) }
+		}
+		w := must.Get(NewWorker(RunnerConfig{Functions: []Function{stay}, Clock: protocol.NewProcessClock(),
+			Tenure:  func() (cluster.Incarnation, protocol.Instant) { return 1, 1 << 60 },
+			Started: say("+"), Stopped: say("-")}))(t)
+		r := &run{w: w, id: "q/p/000", inc: 1}
+		r.ctx, r.cancel = context.WithCancelCause(t.Context())
+		r.call = stored{Record: Record{Function: "stay", Token: 7, Limits: Limits{Attempts: 1, TimeoutMS: 1000}}}
+		began := time.Now()
+		if end, ok := r.perform().(fail); !ok || !end.TimedOut || time.Since(began) != time.Second ||
+			said != "+q/p/000:7-q/p/000:7" {
+			t.Errorf("it ended after %s as %+v, and was told as %s", time.Since(began), end, said)
+		}
+		if err := (&Error{TimedOut: true}); !errors.Is(err, ErrTimeout) || errors.Is(&Error{}, ErrTimeout) {
+			t.Error("a timeout cannot be told from another failure")
+		}
+		ctx, cancel := r.context()
+		defer cancel()
+		back := lend(ctx)
+		lent := w.busy
+		if back(); lent != -1 || w.busy != 0 {
+			t.Errorf("a slot was lent, and %d are busy; then it was taken back, and %d are", lent, w.busy)
+		}
+		w.runs["k"] = r
+		if w.guard(1, 9, 7, true); !errors.Is(context.Cause(r.ctx), work.CauseDrained) {
+			t.Errorf("its member drains: %v", context.Cause(r.ctx))
+		}
+		if got := causeOf(t.Context()); got != causeDrained {
+			t.Errorf("a member that ends says %v", got)
+		}
+		over, lose := context.WithCancelCause(t.Context())
+		if lose(causeLease); !errors.Is(causeOf(over), causeLease) {
+			t.Errorf("a member that has lost its lease says %v", causeOf(over))
+		}
+		new(leaf).consider(&backlog{w: w}, store.Doc{Key: "call/q/p/000", Value: []byte("{")}, 0, head{}, nil, 7)
+		if n := w.counts.bad.Load(); n != 1 {
+			t.Errorf("%d documents are no calls, want 1", n)
+		}
+	})
+}
+
+// TestWhatAWriterHears: a write of unknown outcome stays so until its document or another one is seen.
+func TestWhatAWriterHears(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		answer answer
+		want   error // nil: it goes on
+	}{
+		{paused{}, nil}, {paused{err: context.Canceled}, store.ErrUnknown},
+		{got{err: store.ErrUnavailable}, store.ErrUnknown}, {got{err: store.ErrNotFound}, store.ErrConflict},
+		{putEnded{err: store.ErrUnavailable}, store.ErrUnknown},
+	} {
+		_, fx := writing{doubt: true}.step(c.answer)
+		if end, ok := fx.(wrote); ok != (c.want != nil) || !errors.Is(end.err, c.want) {
+			t.Errorf("%#v: %#v, want %v", c.answer, fx, c.want)
+		}
+	}
+	if _, fx := (attempt{}).claimEnded(wrote{err: store.ErrConflict}); fx != (unclaimed{store.ErrConflict}) {
+		t.Errorf("a claim that was refused: %#v", fx)
+	}
+	for _, c := range []struct {
+		use  pageUse
+		size int
+		full bool
+	}{
+		{pageUse{}, pageBytes + 1, false}, {pageUse{used: 1, size: 1}, pageBytes - 1, false},
+		{pageUse{used: 1, size: 1}, pageBytes, true}, {pageUse{used: pageSize - 1}, 1, false},
+		{pageUse{used: pageSize}, 1, true},
+	} {
+		if got := c.use.full(c.size); got != c.full {
+			t.Errorf("%+v has no room for %d: %t", c.use, c.size, got)
+		}
+	}
+}

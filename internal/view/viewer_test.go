@@ -1,0 +1,109 @@
+package view_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/faults"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// frailQueue is a queue that fails when call does.
+type frailQueue struct {
+	store.Queue
+	call func(faults.Call) faults.Outcome
+}
+
+func (q frailQueue) failed(err error) error {
+	if q.call(faults.Call{}) == faults.Refused {
+		return store.ErrUnavailable
+	}
+	return err
+}
+
+func (q frailQueue) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
+	all, err := q.Queue.Depth(ctx, flow, shards...)
+	return all, q.failed(err)
+}
+
+func (q frailQueue) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
+	all, err := q.Queue.Receive(ctx, flow, r)
+	return all, q.failed(err)
+}
+
+// A viewer says all that the store has beside the value. Whichever call fails, it says that it does not know.
+func TestWhatAViewerAdds(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	p := newPlayed(t)
+	p.flows(true)
+	p.submit("x", cluster.TaskSpec{Definition: []byte(`{"every_ms":3600000}`)})
+	p.write("position/x", map[string]any{"partition": "x", "token": 1, "round_ms": time.Now().UnixMilli()})
+	j, _ := p.f.v.Job("flow")
+	must.Succeed(t, must.Err(p.docs.Commit(ctx, supervisor.FlowName(&j), store.Unit{Name: "end",
+		Outputs: []store.Put{{Shard: store.Shard{Edge: "end/write"}, Data: []byte("c")}}})))
+	past := []journal.Record{{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli()}}
+	p.append(past[0])
+	p.beat("a", 0)
+	p.beat("b", 0)
+	for want, do := range map[string]func(view.Viewer, view.Sight) (any, error){
+		`"malformed":1,"differing":0,"dead_letters":2`: func(w view.Viewer, s view.Sight) (any, error) {
+			return w.Status(ctx, s)
+		},
+		`"malformed":{"rule":"malformed"`: func(w view.Viewer, s view.Sight) (any, error) {
+			why, _, err := w.Why(ctx, s, "x", past)
+			if err == nil && (why.LastRoundMS == 0 || why.NextRoundMS-why.LastRoundMS != 3_600_000) {
+				t.Errorf("rounds at %d and %d", why.LastRoundMS, why.NextRoundMS)
+			}
+			return why, err
+		},
+		`"waits":"for the lease of c to end, which began to seal the output; for a slot: nobody runs it"`: func(
+			w view.Viewer, s view.Sight) (any, error) {
+			why, _, err := w.Why(ctx, s, "flow/write", nil)
+			return why, err
+		},
+	} { // order-free: each by itself
+		fails := 0
+		for calls := 0; calls >= fails; {
+			fails, calls = fails+1, 0
+			plan := func(faults.Call) faults.Outcome {
+				if calls++; calls == fails {
+					return faults.Refused
+				}
+				return faults.Pass
+			}
+			docs := faults.NewFaulty(p.docs, plan)
+			w := view.Viewer{Journal: journal.NewDocs(docs, "a", 0), Queue: frailQueue{p.docs, plan},
+				Lookout: view.NewLookout(docs, func() protocol.Instant { return 1 })}
+			s, err := w.Look(ctx, p.f.v)
+			var got any
+			if err == nil {
+				got, err = do(w, s)
+			}
+			said := string(must.Get(json.Marshal(got))(t))
+			if calls < fails && (err != nil || !strings.Contains(said, want)) {
+				t.Errorf("%v: %s, want %s", err, said, want)
+			}
+			if calls >= fails && !errors.Is(err, store.ErrUnavailable) && !strings.Contains(said, "store unavailable") {
+				t.Errorf("call %d fails, and it says %s", fails, said)
+			}
+		}
+	}
+	alone := must.Get(view.Viewer{}.Look(ctx, p.f.v))(t)
+	if st, err := (view.Viewer{}).Status(ctx, alone); err != nil || st.Moves != nil || st.DeadLetters != 0 {
+		t.Errorf("a value alone says %+v, %v", st, err)
+	}
+	if f, err := view.FlowOf(ctx, p.docs, p.f.v, "none"); f != nil || err != nil {
+		t.Errorf("no job has the flow %+v, %v", f, err)
+	}
+}
