@@ -27,8 +27,8 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 		flaw("a shard ends when it is sealed", "return !d.Drained() })", "return !d.Sealed })"),
 		flaw("the state does not name the unit", "Inputs: append(held[:1:1], t.inputs...)",
 			"Inputs: append(append([]store.Message{}, t.inputs...), held[0])"),
-		flaw("the next state is the one before", "	if err == nil {\n		t.state.data = next\n	}",
-			"	if err == nil && t.state.data == nil {\n		t.state.data = next\n	}"),
+		flaw("the next state is the one before", "if err == nil && out.err == nil {",
+			"if err == nil && out.err == nil && t.state.data == nil {"),
 		flaw("the shard is sealed without what is left", "	t.put(out.some())\n", ""),
 	}
 	ctx := context.Background() // the deadline of the test binary bounds it

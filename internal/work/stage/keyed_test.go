@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/work/supervisor"
@@ -88,88 +87,14 @@ func TestStatesThatNobodyWrote(t *testing.T) {
 	part := func(s string) []byte { return AppendSegment(nil, []byte(s)) }
 	for _, b := range [][]byte{
 		slices.Concat(part("x"), part("{}"), part("y")), append(part("x"), 9),
-		slices.Concat(part("x"), part("no JSON")),
+		slices.Concat(part("x"), part("no JSON")), {2, 'x'}, {0x80},
 	} {
 		if s, err := decodeState(b); !errors.Is(err, errBatch) {
 			t.Errorf("%q is %+v, %v", b, s, err)
 		}
 	}
-}
-
-// A batch whose outputs do not fit beside those before it is left for the next turn, and so is what it made of the
-// state.
-func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
-	t.Parallel()
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 1}}
-	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 1}}
-	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
-		return append(state, in[0]...), out.Send(make([]byte, (MaxOutput-MaxState)*2/3), nil)
-	}}
-	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
-	for i, name := range []string{"x", "y"} {
-		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
-		m.Data = AppendSegment(nil, []byte(name))
-		w.held = append(w.held, m)
-	}
-	turn, err := w.take(t.Context())
-	must.Succeed(t, err)
-	if string(turn.state.data) != "x" || len(turn.inputs) != 1 || !turn.full {
-		t.Errorf("the state is %q, of %d batches", turn.state.data, len(turn.inputs))
-	}
-}
-
-// A batch that failed leaves the state as it was, also where the function does not look whether a segment could be
-// sent, or the state is too large.
-func TestABatchThatFailedIsNotInTheState(t *testing.T) {
-	t.Parallel()
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 3}}
-	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 2, By: "none"}}
-	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
-		switch string(in[0]) {
-		case "bad":
-			_ = out.Send([]byte("no field"), nil)
-		case "large":
-			return make([]byte, MaxState+1), nil
-		}
-		return append(state, in[0]...), nil
-	}}
-	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
-	for i, name := range []string{"x", "bad", "large", "y"} {
-		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
-		m.Data = AppendSegment(nil, []byte(name))
-		w.held = append(w.held, m)
-	}
-	turn, err := w.take(t.Context())
-	must.Succeed(t, err)
-	if string(turn.state.data) != "xy" || len(turn.inputs) != 2 || len(turn.failed) != 2 {
-		t.Errorf("the state is %q, %d batches are in it, %d failed", turn.state.data, len(turn.inputs),
-			len(turn.failed))
-	}
-}
-
-// returning is a queue that notes what was given back by calls that could succeed.
-type returning struct {
-	store.Queue
-	returned int
-}
-
-func (q *returning) Receive(ctx context.Context, _ string, r store.Receive) ([]store.Message, error) {
-	if ctx.Err() == nil {
-		q.returned += len(r.Return)
-	}
-	return nil, ctx.Err()
-}
-
-// A run that was stopped gives back what it holds: others would wait for the lease.
-func TestARunThatEndsGivesBack(t *testing.T) {
-	t.Parallel()
-	q := &returning{}
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q},
-		held: []store.Message{{Number: 1}, {Number: 2}}}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if w.giveBack(ctx); q.returned != 2 || len(w.held) != 0 {
-		t.Errorf("%d of 2 messages were given back, %d are held", q.returned, len(w.held))
+	if l, err := ReadLetter([]byte("no JSON")); err == nil {
+		t.Errorf("a letter is %+v", l)
 	}
 }
 
