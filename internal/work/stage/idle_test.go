@@ -48,11 +48,11 @@ func TestAnIdleWorkerIsWoken(t *testing.T) {
 			}
 			w.in, w.quiet = p.graph.Ingress("b"), true
 			must.Succeed(t, must.Err(w.look(ctx)))
-			if d := dozes(); d != longestHeld {
+			if d := dozes(); d != 5*time.Second {
 				t.Errorf("it looks after %v where others have messages", d)
 			}
 			w.quiet = true
-			if d := dozes(); d != longestUntold {
+			if d := dozes(); d != 20*time.Second {
 				t.Errorf("it looks after %v", d)
 			}
 			if _, err := w.receive(ctx, from); err != nil || subscribed != 0 || w.pause != shortest {
