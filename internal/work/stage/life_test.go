@@ -179,6 +179,9 @@ func lives() map[string]life {
 	input := Input{Read: func(context.Context, *work.Grant, []byte, *Out) ([]byte, bool, error) {
 		return nil, true, errBroken
 	}}
+	largeInput := Input{Read: func(_ context.Context, _ *work.Grant, _ []byte, out *Out) ([]byte, bool, error) {
+		return []byte("next"), false, out.Send(make([]byte, 2000), nil)
+	}}
 	plain, states, failing, sealing := stageThat(""), keyedThat(""), stageThat("fails"), stageThat("seals")
 	had := func(state []byte) func(*testing.T, *place) {
 		return func(t *testing.T, p *place) { p.store(t, "begin/b/0", store.Put{Shard: chain, Data: state}) }
@@ -199,6 +202,7 @@ func lives() map[string]life {
 		"no function":              {r: Stage{}, ends: "Do is missing"},
 		"no function with a state": {r: Keyed{}, ends: "Do is missing"},
 		"nothing to read":          {r: Input{}, ends: "Read is missing"},
+		"input, too large":         {r: largeInput, ends: "too large"},
 		"read fails":               {r: input, ends: "read part 0: broken"},
 		"stage":                    {r: plain, want: all},
 		"stage, not received":      {r: plain, call: "receive edge/a/b", err: io.EOF, want: all},
@@ -211,6 +215,7 @@ func lives() map[string]life {
 		"stage, fails":             {r: failing, want: "w x z", dead: "y: broken", least: time.Second},
 		"stage, does not rest": {r: failing, call: "keep edge/a/b", err: io.EOF, want: "w x z", dead: "y: broken",
 			least: lease},
+		"stage, too large in turn":  {r: stageThat("large in turn"), want: "w x z", dead: "y: the segments of its batch put"},
 		"stage, too often":          {r: plain, before: often, want: "w z", dead: tooOften},
 		"stage, too large":          {r: stageThat("large"), want: "w z", dead: "xy: too large", least: time.Second},
 		"stage, stopped":            {r: stageThat("stops"), ends: "canceled"},
@@ -263,7 +268,7 @@ func TestTheLifeOfAStage(t *testing.T) {
 				if c.before != nil {
 					c.before(t, p)
 				}
-				if name == "stage, too large" {
+				if !keyed && strings.HasSuffix(name, "too large") {
 					p.most = 1000
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -310,7 +315,9 @@ func TestTheLifeOfAStage(t *testing.T) {
 				for _, m := range p.peek(t, "dead/b") {
 					l, err := ReadLetter(m.Data)
 					parts, err2 := SegmentsOf(l.Message(), l.Segments)
-					must.Succeed(t, errors.Join(err, err2))
+					if must.Succeed(t, errors.Join(err, err2)); m.Segments != len(parts) || l.Edge != edge.Edge {
+						t.Errorf("a letter of %d segments: %+v", m.Segments, l)
+					}
 					dead = append(dead, string(bytes.Join(parts, nil))+": "+l.Error)
 				}
 				slices.Sort(got)

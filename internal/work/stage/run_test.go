@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -105,22 +104,6 @@ func TestWhatDoesNotFitItsPlace(t *testing.T) {
 	})
 }
 
-// What the store never takes ends an input with the reason; of a stage it is a dead letter (TestTheLifeOfAStage).
-func TestWhatTheStoreNeverTakes(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		p := newPlace(t)
-		p.most = 1000
-		err := p.run(t, "a", Input{Read: func(_ context.Context, _ *work.Grant, _ []byte, out *Out) ([]byte, bool,
-			error) {
-			_ = out.Send(bytes.Repeat([]byte("x"), 2000), nil)
-			return []byte("next"), false, nil
-		}})
-		if !errors.Is(err, store.ErrTooLarge) {
-			t.Errorf("the input ends with %v", err)
-		}
-	})
-}
-
 // TestWhatEndsATask: an error that no further try can mend ends a task; while the store is away, the task waits.
 func TestWhatEndsATask(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -185,20 +168,6 @@ func TestALookAtFullEdges(t *testing.T) {
 			!slices.Equal(got.Drained, []bool{true}) || w.quiet == want.Held {
 			t.Errorf("%q is full: %+v, %v, quiet %t", full, e, err, w.quiet)
 		}
-	}
-}
-
-// What segments of a batch put out, each by itself, is refused where it does not fit beside that of those before it.
-func TestSegmentsThatDoNotFitTogether(t *testing.T) {
-	t.Parallel()
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, edges: []flow.Edge{{To: "b", Shards: 1}}}
-	w.stage = &Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *Out) error {
-		return out.Send(make([]byte, MaxOutput/len(in[0])), nil)
-	}}
-	out := newOut(w.edges, 0)
-	dead, err := w.oneByOne(t.Context(), [][]byte{[]byte("333"), []byte("22"), []byte("22"), []byte("333")}, out)
-	if err != nil || len(dead) != 2 || out.count != 2 || !strings.Contains(dead[0].Error, "together") {
-		t.Errorf("%d segments are put out, %d refused: %v", out.count, len(dead), err)
 	}
 }
 
