@@ -16,14 +16,15 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// first is a queue whose units have one input, and on which somebody else was first with each of them.
+// first is a queue on which somebody else was first with each unit.
 type first struct {
 	store.Queue
+	single    bool // units have one input
 	committed []store.Unit
 }
 
 func (f *first) Commit(_ context.Context, _ string, units ...store.Unit) ([]bool, error) {
-	if len(units[0].Inputs) > 1 {
+	if f.single && len(units[0].Inputs) > 1 {
 		return nil, errors.ErrUnsupported
 	}
 	f.committed = append(f.committed, units...)
@@ -31,20 +32,21 @@ func (f *first) Commit(_ context.Context, _ string, units ...store.Unit) ([]bool
 }
 
 // Where another worker had the same state and was first, the messages of this one are in no state: they are not
-// acknowledged, and go back.
+// acknowledged, and go back. So the state names the unit.
 func TestSecondOwnerAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
-	queue := &first{}
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Name: "f", Queue: queue}}
-	chain, edge := store.Shard{Edge: "chain/b"}, store.Shard{Edge: "edge/a/b"}
-	w.held = []store.Message{{Shard: chain, Number: 1}, {Shard: edge, Number: 7}}
-	turn := &turn{w: w, inputs: w.held[1:]}
-	must.Succeed(t, turn.settle(t.Context()))
-	if len(queue.committed) != 1 || queue.committed[0].Inputs[0].Shard != chain {
-		t.Errorf("committed %+v, want the state alone", queue.committed)
-	}
-	if len(w.held) != 2 {
-		t.Errorf("holds %+v, want all, to give them back", w.held)
+	for _, single := range []bool{false, true} {
+		queue := &first{single: single}
+		w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: queue}}
+		chain, edge := store.Shard{Edge: "chain/b"}, store.Shard{Edge: "edge/a/b"}
+		w.held = []store.Message{{Shard: chain, Number: 1}, {Shard: edge, Number: 7}}
+		must.Succeed(t, (&turn{w: w, inputs: w.held[1:]}).settle(t.Context()))
+		if len(queue.committed) != 1 || queue.committed[0].Inputs[0].Shard != chain {
+			t.Errorf("committed %+v, want the state first", queue.committed)
+		}
+		if len(w.held) != 2 {
+			t.Errorf("holds %+v, want all, to give them back", w.held)
+		}
 	}
 }
 
