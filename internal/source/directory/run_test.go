@@ -273,20 +273,6 @@ func TestSwappedConfiguration(t *testing.T) {
 	b.wait("swap", `a{"every_ms":9000}`, "")
 }
 
-func TestTwinsAreReportedAndKept(t *testing.T) {
-	t.Parallel()
-	b := setup(t, map[string]string{"a.yaml": good})
-	b.run()
-	b.wait("start", "a{}", "")
-	grow(t, b.dir, map[string]string{"sub/a.json": `{"type":"noop","every":"1s"}`})
-	one, two := filepath.Join(b.dir, "a.yaml"), filepath.Join(b.dir, "sub/a.json")
-	b.wait("twins", "a{}", "malformed-task-error a "+two+
-		` defines the task "a" too; neither is changed (rename one of them); malformed-task-error a `+
-		one+` defines the task "a" too; neither is changed (rename one of them)`)
-	must.Succeed(t, os.Remove(one))
-	b.wait("one left", `a{"every_ms":1000}`, "recovered a "+two+" is well-formed again, or gone")
-}
-
 func TestToldOnceAcrossRestarts(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{"a.yaml": "type: nopp\n", "b.yaml": good})

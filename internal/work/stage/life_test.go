@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -42,6 +43,10 @@ func (s *script) once(call, edge string) error {
 	}
 	s.call = ""
 	return s.err
+}
+
+func (s *script) MakeFlow(ctx context.Context, name string, shards []store.Shard) error {
+	return cmp.Or(s.once("make", name), s.place.MakeFlow(ctx, name, shards))
 }
 
 func (s *script) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
@@ -205,6 +210,8 @@ func lives() map[string]life {
 		"input, too large":         {r: largeInput, ends: "too large"},
 		"read fails":               {r: input, ends: "read part 0: broken"},
 		"stage":                    {r: plain, want: all},
+		"stage, no such flow":      {r: plain, call: "make f", err: store.ErrConflict, ends: "conflict"},
+		"stage, no flow yet":       {r: plain, call: "make f", err: store.ErrUnavailable, want: all},
 		"stage, not received":      {r: plain, call: "receive edge/a/b", err: io.EOF, want: all},
 		"stage, flow is gone":      {r: plain, call: "receive edge/a/b", err: store.ErrNotFound, ends: "not found"},
 		"stage, not committed":     {r: plain, call: "commit edge/a/b", err: io.EOF, want: all},

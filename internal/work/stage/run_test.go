@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -25,7 +24,6 @@ type place struct {
 	*memory.Store
 	graph flow.Graph
 	most  int
-	err   error // of the flow's beginning
 }
 
 func newPlace(t *testing.T) *place {
@@ -37,13 +35,6 @@ func newPlace(t *testing.T) *place {
 
 func (p *place) Flow(context.Context, *work.Grant) (supervisor.Flow, error) {
 	return supervisor.Flow{Name: "f", Queue: p, Graph: p.graph, Takers: func(string) int { return 1 }}, nil
-}
-
-func (p *place) MakeFlow(ctx context.Context, name string, shards []store.Shard) error {
-	if p.err != nil {
-		return p.err
-	}
-	return p.Store.MakeFlow(ctx, name, shards)
 }
 
 func (p *place) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
@@ -99,20 +90,6 @@ func TestWhatDoesNotFitItsPlace(t *testing.T) {
 			p.graph.Tasks[1].Keyed = c.keyed
 			if err := p.run(t, c.task, c.r); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%T at %s: %v, want %q", c.r, c.task, err, c.want)
-			}
-		}
-	})
-}
-
-// TestWhatEndsATask: an error that no further try can mend ends a task; while the store is away, the task waits.
-func TestWhatEndsATask(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		for err, waits := range map[error]bool{store.ErrConflict: false, store.ErrTooLarge: false, store.ErrUnavailable: true} {
-			p, began := newPlace(t), time.Now()
-			p.err = err
-			r := Stage{Do: func(context.Context, *work.Grant, [][]byte, *Out) error { return nil }}
-			if got := p.run(t, "b", r); !waits && !errors.Is(got, err) || waits != (time.Since(began) == time.Minute) {
-				t.Errorf("%v: the task ends with %v after %s", err, got, time.Since(began))
 			}
 		}
 	})
