@@ -160,7 +160,7 @@ func (t *turn) add(ctx context.Context, m store.Message) error {
 	var f failure
 	if errors.As(err, &f) && ctx.Err() == nil {
 		t.w.grant.Log.Warn("a batch failed and is tried again", "delivered", m.Delivered, "error", f.error)
-		t.state.data, t.failed = before, append(t.failed, m)
+		t.failed = append(t.failed, m)
 		return nil
 	}
 	if err != nil {
