@@ -124,20 +124,7 @@ func TestASinkSends(t *testing.T) {
 			return &http.Response{StatusCode: c.status, Header: http.Header{"Retry-After": {c.after}, "Location": {"http://c:1/"}},
 				Body: io.NopCloser(strings.NewReader(c.said)), Request: r}, nil
 		})
-		s := &post.Sink{Client: post.New(c.o), Type: "text/x",
-			Append: func(to []byte, s publish.Sample) ([]byte, error) {
-				if s.Name == "odd" {
-					return to, errors.New("too odd")
-				}
-				return append(to, s.Name+";"...), nil
-			},
-			Whole: func(body []byte) []byte { return append(body, ' ') },
-		}
-		if c.judge {
-			s.Judge = func(_ context.Context, batch []publish.Sample, body []byte, _ post.Answer) publish.Outcome {
-				return publish.RetryAll(batch, 0, fmt.Errorf("judged %s", body))
-			}
-		}
+		s := sinkOf(c.o, c.judge)
 		var batch, retry []publish.Sample
 		for name := range strings.FieldsSeq(c.batch) {
 			batch = append(batch, publish.Sample{Name: name})
@@ -164,6 +151,24 @@ func TestASinkSends(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, said, c.why)
 		}
 	}
+}
+
+func sinkOf(o post.Options, judge bool) *post.Sink {
+	s := &post.Sink{Client: post.New(o), Type: "text/x",
+		Append: func(to []byte, s publish.Sample) ([]byte, error) {
+			if s.Name == "odd" {
+				return to, errors.New("too odd")
+			}
+			return append(to, s.Name+";"...), nil
+		},
+		Whole: func(body []byte) []byte { return append(body, ' ') },
+	}
+	if judge {
+		s.Judge = func(_ context.Context, batch []publish.Sample, body []byte, _ post.Answer) publish.Outcome {
+			return publish.RetryAll(batch, 0, fmt.Errorf("judged %s", body))
+		}
+	}
+	return s
 }
 
 type roundTrip func(r *http.Request) (*http.Response, error)
