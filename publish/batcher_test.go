@@ -267,6 +267,12 @@ func TestASinkThatEndsLeavesTheOthers(t *testing.T) {
 			len(publish.Sinks(publish.Named("all", all))) != 2 {
 			t.Errorf("together %+v, want %+v", got, want)
 		}
+		bare := struct{ publish.Publisher }{good} // it does not tell of its sinks
+		named := publish.Sinks(publish.Named("mine", bare))
+		if got := append(publish.Sinks(bare), named...); len(got) != 2 || got[0].Name != "" || got[1].Name != "mine" ||
+			got[0].Sent != 2 || got[1].Sent != 2 {
+			t.Errorf("of one that is bare: %+v", got)
+		}
 	})
 }
 

@@ -92,9 +92,14 @@ func TestHoldAndFate(t *testing.T) {
 	}
 }
 
-// TestGraph: what a flow has shards for, and what is refused.
+// TestGraph: what a flow has shards for, where a key goes for ever, and what is refused.
 func TestGraph(t *testing.T) {
 	t.Parallel()
+	for key, want := range map[string][2]int{"": {146, 4}, "a": {70, 6}, "key": {118, 2}, "é": {0, 4}} {
+		if got := [2]int{ShardOf(key, 256), ShardOf(key, 7)}; got != want {
+			t.Errorf("key %q goes to %v, want %v: members of other versions send it there", key, got, want)
+		}
+	}
 	load, sum := Task{Name: "load", Chains: 2}, Task{Name: "sum", Keyed: true}
 	edge := Edge{From: "load", To: "sum", Shards: 2, By: "k"}
 	g := Graph{Tasks: []Task{load, sum}, Edges: []Edge{edge}}

@@ -140,29 +140,12 @@ type unreliable struct {
 	chance *rand.Rand
 	faults int
 	single bool // each unit may have one input, as on NATS
-	most   int  // bytes of an output, above 0
-	over   error
-}
-
-// limit refuses larger outputs with an error; 0: none.
-func (u *unreliable) limit(most int, err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.most, u.over = most, err
 }
 
 // refuses is why these units are refused.
 func (u *unreliable) refuses(units []store.Unit) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, unit := range units {
-		switch {
-		case u.single && len(unit.Inputs) > 1:
-			return errors.ErrUnsupported
-		case u.most > 0 && slices.ContainsFunc(unit.Outputs, func(p store.Put) bool { return len(p.Data) > u.most }):
-			u.faults++
-			return u.over
-		}
+	if u.single && slices.ContainsFunc(units, func(unit store.Unit) bool { return len(unit.Inputs) > 1 }) {
+		return errors.ErrUnsupported
 	}
 	return nil
 }

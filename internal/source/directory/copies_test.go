@@ -363,6 +363,15 @@ func TestCopies(t *testing.T) {
 			g.start("d", "x=1")
 			g.start("e", "x=1")
 		}, "x=1 y=1", "a has 2 tasks, b has 2, c has 2, and 2 members more; y not at d, e"},
+		"in many ways": {func(g *group) {
+			g.start("c", "x=1", "y=1", "c=1")
+			g.start("d", "x=1", "d=1")
+			g.folders["a"], g.folders["b"] = found("x=1", "y=1", "a=1"), found("x=1", "y=1", "b=1")
+		}, "a=1 x=1 y=1", "a has 3 tasks, b has 3, c has 3, d has 2; y not at d; a only at a; b only at b; and more"},
+		"one of another source": {func(g *group) {
+			g.world.apply(cluster.PrepareJoin{Member: "c", Heartbeat: "c"})
+			g.folders["a"], g.folders["b"] = found("x=1"), found("x=1")
+		}, "x=1", ""},
 		"one has not said": {func(g *group) {
 			g.world.declare("c")
 			g.folders["a"], g.folders["b"] = found("x=1"), found("x=1")

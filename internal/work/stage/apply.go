@@ -44,7 +44,7 @@ func (w *worker) apply(ctx context.Context, m store.Message) (store.Unit, error)
 		return store.Unit{}, context.Cause(ctx)
 	}
 	u := store.Unit{Inputs: []store.Message{m}, Outputs: out.puts()}
-	return w.bury(u, m, dead)
+	return w.bury(u, m, dead...), nil
 }
 
 func batchLetter(m store.Message, cause error) Letter {
@@ -57,6 +57,7 @@ func batchLetter(m store.Message, cause error) Letter {
 func (w *worker) oneByOne(ctx context.Context, segments [][]byte, out *Out) (dead []Letter, err error) {
 	for i, s := range segments {
 		one := newOut(w.edges, 0)
+		one.beside = out.size
 		for i := range one.edges {
 			one.edges[i].plain = out.edges[i].plain
 		}
@@ -67,10 +68,6 @@ func (w *worker) oneByOne(ctx context.Context, segments [][]byte, out *Out) (dea
 		case err != nil:
 			dead = append(dead, newLetter(s, err))
 			continue
-		case out.size+one.size > MaxOutput:
-			dead = append(dead, newLetter(s,
-				fmt.Errorf("the segments of its batch put out more than %d bytes together: put it back, and it is a batch of its own", MaxOutput)))
-			continue
 		}
 		out.add(one)
 	}
@@ -78,18 +75,15 @@ func (w *worker) oneByOne(ctx context.Context, segments [][]byte, out *Out) (dea
 }
 
 // bury adds dead letters to a unit, behind what is put out.
-func (w *worker) bury(u store.Unit, m store.Message, dead []Letter) (store.Unit, error) {
+func (w *worker) bury(u store.Unit, m store.Message, dead ...Letter) store.Unit {
 	for _, l := range dead {
 		l.Delivered, l.Edge, l.Shard, l.Member = m.Delivered, m.Shard.Edge, m.Shard.Number, string(w.grant.Member)
-		data, err := json.Marshal(l)
-		if err != nil {
-			return u, err
-		}
+		data, _ := json.Marshal(l) // never fails
 		w.grant.Log.Warn("dead letter", "error", l.Error, "delivered", l.Delivered)
 		u.Outputs = append(u.Outputs, store.Put{Shard: store.Shard{Edge: flow.DeadOf(w.grant.Task)},
 			Segments: l.Segments, Data: data})
 	}
-	return u, nil
+	return u
 }
 
 // call calls the function. A panic is an error of the batch.

@@ -65,11 +65,7 @@ func (w *worker) tooLarge(ctx context.Context, m store.Message, failed []store.M
 		w.grant.Log.Warn("a batch failed and is tried again", "delivered", m.Delivered, "error", cause)
 		return append(failed, m), nil
 	}
-	u, err := w.bury(store.Unit{Inputs: []store.Message{m}}, m, []Letter{batchLetter(m, cause)})
-	if err != nil {
-		return failed, err
-	}
-	return failed, w.commit(ctx, u)
+	return failed, w.commit(ctx, w.bury(store.Unit{Inputs: []store.Message{m}}, m, batchLetter(m, cause)))
 }
 
 // MaxOutput is how many bytes one batch may put out, over all edges: what fits into a message on every store.

@@ -143,7 +143,7 @@ func (t *turn) do(ctx context.Context, _ *work.Grant, in [][]byte, out *Out) err
 	if len(next) > MaxState {
 		return fmt.Errorf("the state of shard %d would have %d bytes, at most %d: keep less, or give the edge more shards", t.grant.Index, len(next), MaxState)
 	}
-	if err == nil {
+	if err == nil && out.err == nil { // what is a dead letter is not in the state
 		t.state.data = next
 	}
 	return err
@@ -160,7 +160,7 @@ func (t *turn) add(ctx context.Context, m store.Message) error {
 	var f failure
 	if errors.As(err, &f) && ctx.Err() == nil {
 		t.w.grant.Log.Warn("a batch failed and is tried again", "delivered", m.Delivered, "error", f.error)
-		t.state.data, t.failed = before, append(t.failed, m)
+		t.failed = append(t.failed, m)
 		return nil
 	}
 	if err != nil {
@@ -173,9 +173,7 @@ func (t *turn) add(ctx context.Context, m store.Message) error {
 		}
 		cause := fmt.Errorf("a batch puts out %d bytes, at most %d beside a state", sizeOf(u.Outputs),
 			MaxOutput-MaxState)
-		if u, err = t.w.bury(store.Unit{}, m, []Letter{batchLetter(m, cause)}); err != nil {
-			return err
-		}
+		u = t.w.bury(store.Unit{}, m, batchLetter(m, cause))
 	}
 	t.inputs = append(t.inputs, m)
 	t.put(u.Outputs)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/work/supervisor"
@@ -17,14 +16,15 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// first is a queue whose units have one input, and on which somebody else was first with each of them.
+// first is a queue on which somebody else was first with each unit.
 type first struct {
 	store.Queue
+	single    bool // units have one input
 	committed []store.Unit
 }
 
 func (f *first) Commit(_ context.Context, _ string, units ...store.Unit) ([]bool, error) {
-	if len(units[0].Inputs) > 1 {
+	if f.single && len(units[0].Inputs) > 1 {
 		return nil, errors.ErrUnsupported
 	}
 	f.committed = append(f.committed, units...)
@@ -32,20 +32,21 @@ func (f *first) Commit(_ context.Context, _ string, units ...store.Unit) ([]bool
 }
 
 // Where another worker had the same state and was first, the messages of this one are in no state: they are not
-// acknowledged, and go back.
+// acknowledged, and go back. So the state names the unit.
 func TestSecondOwnerAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
-	queue := &first{}
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Name: "f", Queue: queue}}
-	chain, edge := store.Shard{Edge: "chain/b"}, store.Shard{Edge: "edge/a/b"}
-	w.held = []store.Message{{Shard: chain, Number: 1}, {Shard: edge, Number: 7}}
-	turn := &turn{w: w, inputs: w.held[1:]}
-	must.Succeed(t, turn.settle(t.Context()))
-	if len(queue.committed) != 1 || queue.committed[0].Inputs[0].Shard != chain {
-		t.Errorf("committed %+v, want the state alone", queue.committed)
-	}
-	if len(w.held) != 2 {
-		t.Errorf("holds %+v, want all, to give them back", w.held)
+	for _, single := range []bool{false, true} {
+		queue := &first{single: single}
+		w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: queue}}
+		chain, edge := store.Shard{Edge: "chain/b"}, store.Shard{Edge: "edge/a/b"}
+		w.held = []store.Message{{Shard: chain, Number: 1}, {Shard: edge, Number: 7}}
+		must.Succeed(t, (&turn{w: w, inputs: w.held[1:]}).settle(t.Context()))
+		if len(queue.committed) != 1 || queue.committed[0].Inputs[0].Shard != chain {
+			t.Errorf("committed %+v, want the state first", queue.committed)
+		}
+		if len(w.held) != 2 {
+			t.Errorf("holds %+v, want all, to give them back", w.held)
+		}
 	}
 }
 
@@ -88,88 +89,14 @@ func TestStatesThatNobodyWrote(t *testing.T) {
 	part := func(s string) []byte { return AppendSegment(nil, []byte(s)) }
 	for _, b := range [][]byte{
 		slices.Concat(part("x"), part("{}"), part("y")), append(part("x"), 9),
-		slices.Concat(part("x"), part("no JSON")),
+		slices.Concat(part("x"), part("no JSON")), {2, 'x'}, {0x80},
 	} {
 		if s, err := decodeState(b); !errors.Is(err, errBatch) {
 			t.Errorf("%q is %+v, %v", b, s, err)
 		}
 	}
-}
-
-// A batch whose outputs do not fit beside those before it is left for the next turn, and so is what it made of the
-// state.
-func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
-	t.Parallel()
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 1}}
-	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 1}}
-	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
-		return append(state, in[0]...), out.Send(make([]byte, (MaxOutput-MaxState)*2/3), nil)
-	}}
-	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
-	for i, name := range []string{"x", "y"} {
-		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
-		m.Data = AppendSegment(nil, []byte(name))
-		w.held = append(w.held, m)
-	}
-	turn, err := w.take(t.Context())
-	must.Succeed(t, err)
-	if string(turn.state.data) != "x" || len(turn.inputs) != 1 || !turn.full {
-		t.Errorf("the state is %q, of %d batches", turn.state.data, len(turn.inputs))
-	}
-}
-
-// A batch that failed leaves the state as it was, also where the function does not look whether a segment could be
-// sent, or the state is too large.
-func TestABatchThatFailedIsNotInTheState(t *testing.T) {
-	t.Parallel()
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 3}}
-	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 2, By: "none"}}
-	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
-		switch string(in[0]) {
-		case "bad":
-			_ = out.Send([]byte("no field"), nil)
-		case "large":
-			return make([]byte, MaxState+1), nil
-		}
-		return append(state, in[0]...), nil
-	}}
-	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
-	for i, name := range []string{"x", "bad", "large", "y"} {
-		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
-		m.Data = AppendSegment(nil, []byte(name))
-		w.held = append(w.held, m)
-	}
-	turn, err := w.take(t.Context())
-	must.Succeed(t, err)
-	if string(turn.state.data) != "xy" || len(turn.inputs) != 2 || len(turn.failed) != 2 {
-		t.Errorf("the state is %q, %d batches are in it, %d failed", turn.state.data, len(turn.inputs),
-			len(turn.failed))
-	}
-}
-
-// returning is a queue that notes what was given back by calls that could succeed.
-type returning struct {
-	store.Queue
-	returned int
-}
-
-func (q *returning) Receive(ctx context.Context, _ string, r store.Receive) ([]store.Message, error) {
-	if ctx.Err() == nil {
-		q.returned += len(r.Return)
-	}
-	return nil, ctx.Err()
-}
-
-// A run that was stopped gives back what it holds: others would wait for the lease.
-func TestARunThatEndsGivesBack(t *testing.T) {
-	t.Parallel()
-	q := &returning{}
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q},
-		held: []store.Message{{Number: 1}, {Number: 2}}}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if w.giveBack(ctx); q.returned != 2 || len(w.held) != 0 {
-		t.Errorf("%d of 2 messages were given back, %d are held", q.returned, len(w.held))
+	if l, err := ReadLetter([]byte("no JSON")); err == nil {
+		t.Errorf("a letter is %+v", l)
 	}
 }
 

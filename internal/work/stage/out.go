@@ -12,10 +12,11 @@ import (
 
 // Out collects the output segments of one batch. It is not safe for concurrent use.
 type Out struct {
-	edges []*egress
-	size  int
-	count int // segments, over all edges once
-	err   error
+	edges  []*egress
+	size   int
+	beside int // bytes of what is put out with it
+	count  int // segments, over all edges once
+	err    error
 }
 
 // egress is an edge and what a batch has for each of its shards.
@@ -67,8 +68,11 @@ func (o *Out) Send(segment []byte, key Keyer) error {
 		p.segments++
 		o.size += len(p.data) - before
 	}
-	if o.size > MaxOutput {
+	switch {
+	case o.size > MaxOutput:
 		return o.Fail(fmt.Errorf("one batch puts out more than %d bytes: put out less, or take fewer segments at a time", MaxOutput))
+	case o.beside+o.size > MaxOutput:
+		return o.Fail(fmt.Errorf("the segments of its batch put out more than %d bytes together: put it back, and it is a batch of its own", MaxOutput))
 	}
 	return nil
 }

@@ -1,9 +1,7 @@
 package stage
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -26,7 +24,6 @@ type place struct {
 	*memory.Store
 	graph flow.Graph
 	most  int
-	err   error // of the flow's beginning
 }
 
 func newPlace(t *testing.T) *place {
@@ -38,13 +35,6 @@ func newPlace(t *testing.T) *place {
 
 func (p *place) Flow(context.Context, *work.Grant) (supervisor.Flow, error) {
 	return supervisor.Flow{Name: "f", Queue: p, Graph: p.graph, Takers: func(string) int { return 1 }}, nil
-}
-
-func (p *place) MakeFlow(ctx context.Context, name string, shards []store.Shard) error {
-	if p.err != nil {
-		return p.err
-	}
-	return p.Store.MakeFlow(ctx, name, shards)
 }
 
 func (p *place) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
@@ -65,8 +55,8 @@ func (p *place) run(t *testing.T, task string, r work.Runner) error {
 	return r.Run(ctx, &work.Grant{Host: p, Job: "j", Task: task, Member: "m", Log: slog.New(slog.DiscardHandler)})
 }
 
-// put makes the flow, with one message of two segments on the way to b, and nothing behind it.
-func (p *place) put(t *testing.T) {
+// put makes the flow, with one message of two segments on the way to b, more, and nothing behind it.
+func (p *place) put(t *testing.T, more ...store.Put) {
 	t.Helper()
 	var all []store.Shard
 	for _, s := range p.graph.Shards() {
@@ -74,10 +64,9 @@ func (p *place) put(t *testing.T) {
 	}
 	must.Succeed(t, p.MakeFlow(t.Context(), "f", all))
 	edge := store.Shard{Edge: "edge/a/b"}
-	must.Succeed(t, must.Err(p.Store.Commit(t.Context(), "f", store.Unit{Name: "put", Outputs: []store.Put{
+	p.store(t, "put", slices.Concat([]store.Put{
 		{Shard: edge, Segments: 2, Data: AppendSegment(AppendSegment(nil, []byte("x")), []byte("y"))},
-		{Shard: edge, Seal: true},
-	}})))
+	}, more, []store.Put{{Shard: edge, Seal: true}})...)
 }
 
 // A task whose type does not fit its place in the graph does not run, and says what to change.
@@ -106,74 +95,6 @@ func TestWhatDoesNotFitItsPlace(t *testing.T) {
 	})
 }
 
-// What the store never takes ends an input with the reason; of a stage it is a dead letter, with all segments of the
-// message.
-func TestWhatTheStoreNeverTakes(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		p := newPlace(t)
-		p.most = 1000
-		large := func(out *Out) { _ = out.Send(bytes.Repeat([]byte("x"), 2000), nil) }
-		err := p.run(t, "a", Input{Read: func(_ context.Context, _ *work.Grant, _ []byte, out *Out) ([]byte, bool,
-			error) {
-			large(out)
-			return []byte("next"), false, nil
-		}})
-		if !errors.Is(err, store.ErrTooLarge) {
-			t.Errorf("the input ends with %v", err)
-		}
-		p = newPlace(t)
-		p.graph.Tasks, p.graph.Edges = append(p.graph.Tasks, flow.Task{Name: "c"}),
-			append(p.graph.Edges, flow.Edge{From: "b", To: "c", Shards: 1})
-		p.most = 1000
-		p.put(t)
-		must.Succeed(t, p.run(t, "b",
-			Stage{Do: func(_ context.Context, _ *work.Grant, _ [][]byte, out *Out) error { large(out); return nil }}))
-		dead, err := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "dead/b"}, Peek: true,
-			Limit: 10})
-		if err != nil || len(dead) != 1 || dead[0].Segments != 2 {
-			t.Fatalf("dead letters: %+v, %v", dead, err)
-		}
-		if l, err := ReadLetter(dead[0].Data); err != nil || !l.Batch || l.Segments != 2 || l.Edge != "edge/a/b" {
-			t.Errorf("the letter is %+v, %v", l, err)
-		}
-	})
-}
-
-// TestWhatEndsATask: an error that no further try can mend ends a task; while the store is away, the task waits.
-func TestWhatEndsATask(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		for err, waits := range map[error]bool{store.ErrConflict: false, store.ErrTooLarge: false, store.ErrUnavailable: true} {
-			p, began := newPlace(t), time.Now()
-			p.err = err
-			r := Stage{Do: func(context.Context, *work.Grant, [][]byte, *Out) error { return nil }}
-			if got := p.run(t, "b", r); !waits && !errors.Is(got, err) || waits != (time.Since(began) == time.Minute) {
-				t.Errorf("%v: the task ends with %v after %s", err, got, time.Since(began))
-			}
-		}
-	})
-}
-
-// TestWhatATaskLeaves: when a task ends, others get what it holds at once. A number of attempts below zero is the
-// default.
-func TestWhatATaskLeaves(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		p, whole := newPlace(t), 0 // how often the batch was tried as a whole
-		p.put(t)
-		err := p.run(t, "b", Stage{Attempts: -1, Do: func(ctx context.Context, _ *work.Grant, in [][]byte, _ *Out) error {
-			if len(in) == 2 {
-				whole++
-				return errors.New("one of them is bad")
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		}})
-		left, err2 := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "edge/a/b"}, Limit: 1, Lease: lease})
-		if !errors.Is(err, context.DeadlineExceeded) || err2 != nil || len(left) != 1 || whole != DefaultAttempts {
-			t.Errorf("%v after %d tries, and %d messages are there at once, %v", err, whole, len(left), err2)
-		}
-	})
-}
-
 // TestAnInputBeginsOnce, however many members run its task.
 func TestAnInputBeginsOnce(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -190,34 +111,6 @@ func TestAnInputBeginsOnce(t *testing.T) {
 		got, err := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "edge/a/b"}, Peek: true, Limit: 9})
 		if err != nil || len(got) != 1 || got[0].Segments != 1 {
 			t.Errorf("the input has put out %+v, %v", got, err)
-		}
-	})
-}
-
-// Whoever seals has the turn for itself, also after one that did not get to the end.
-func TestATurnIsTakenOver(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		p, sealed, end := newPlace(t), 0, store.Shard{Edge: "end/b"}
-		p.put(t)
-		must.Succeed(t, must.Err(p.Commit(t.Context(), "f",
-			store.Unit{Name: "close/end/b", Outputs: []store.Put{{Shard: end, Data: []byte("another")}}})))
-		must.Succeed(t, p.run(t, "b", Stage{
-			Do: func(context.Context, *work.Grant, [][]byte, *Out) error { return nil },
-			Seal: func(ctx context.Context, _ *work.Grant) error {
-				sealed++
-				if turns, err := p.Receive(ctx, "f", store.Receive{Shard: end, Limit: 1, Lease: lease}); err != nil ||
-					len(turns) > 0 {
-					t.Errorf("others may seal too: %+v, %v", turns, err)
-				}
-				names, err := p.Receive(ctx, "f", store.Receive{Shard: end, Limit: 9, Peek: true})
-				if err != nil || len(names) != 1 || string(names[0].Data) != "m" {
-					t.Errorf("it is the turn of %+v, %v", names, err)
-				}
-				return nil
-			},
-		}))
-		if sealed != 1 {
-			t.Errorf("sealed %d times", sealed)
 		}
 	})
 }
@@ -252,20 +145,6 @@ func TestALookAtFullEdges(t *testing.T) {
 			!slices.Equal(got.Drained, []bool{true}) || w.quiet == want.Held {
 			t.Errorf("%q is full: %+v, %v, quiet %t", full, e, err, w.quiet)
 		}
-	}
-}
-
-// What segments of a batch put out, each by itself, is refused where it does not fit beside that of those before it.
-func TestSegmentsThatDoNotFitTogether(t *testing.T) {
-	t.Parallel()
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, edges: []flow.Edge{{To: "b", Shards: 1}}}
-	w.stage = &Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *Out) error {
-		return out.Send(make([]byte, MaxOutput/len(in[0])), nil)
-	}}
-	out := newOut(w.edges, 0)
-	dead, err := w.oneByOne(t.Context(), [][]byte{[]byte("333"), []byte("22"), []byte("22"), []byte("333")}, out)
-	if err != nil || len(dead) != 2 || out.count != 2 || !strings.Contains(dead[0].Error, "together") {
-		t.Errorf("%d segments are put out, %d refused: %v", out.count, len(dead), err)
 	}
 }
 

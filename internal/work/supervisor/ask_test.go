@@ -135,11 +135,13 @@ func TestRounds(t *testing.T) {
 	do(cluster.FinishPartition{Partition: over.ID, Token: over.Token, Outcome: cluster.OutcomeDone})
 	do(cluster.SubmitJob{Job: "fewer", Spec: task("http", `{}`, "p", "gone")})
 	do(cluster.UpdateJob{Job: "fewer", Spec: task("http", `{}`, "p"), Expected: cluster.Expect(v.Index())})
+	do(cluster.SubmitJob{Job: "tails", Spec: task("tail", `{}`, "p")})
 	types := work.Types{"http": {Name: "http", Periodic: true}, "tail": {Name: "tail"}}
 	for name, want := range map[string]string{ // order-free: each by itself
-		"tail":  "a task of type tail runs all the time, not in rounds",
-		"other": "type my.type is not known here, and the task has neither every nor cron",
-		"rests": "it is paused by ann", "ended": "no such live task", "none": "no such live task",
+		"tail":    "a task of type tail runs all the time, not in rounds",
+		"tails#p": "a task of type tail runs all the time, not in rounds",
+		"other":   "type my.type is not known here, and the task has neither every nor cron",
+		"rests":   "it is paused by ann", "ended": "no such live task", "none": "no such live task",
 		"keys#r": "no such live task", "check/x": "no such live task",
 	} {
 		if got, err := supervisor.Rounds(v, name, types); err == nil || err.Error() != want {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -10,10 +11,13 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
 )
 
 // TestADurationIsInAllBucketsAboveIt, that of its own bound included.
@@ -86,6 +90,9 @@ func TestCountsOfPhases(t *testing.T) {
 		phaseFailed} {
 		for range i + 1 {
 			c.add(p)
+		}
+		if r := (RunStatus{State: p.String()}); r.Retries() != (p == phaseBackoff || p == phaseFailed) {
+			t.Errorf("%s: retries %t", p, r.Retries())
 		}
 	}
 	if want := (Counts{Waiting: 1, BackingOff: 2, Queued: 3, Running: 4, Stopping: 5, Finished: 6,
@@ -182,6 +189,88 @@ func TestOthersHearOfAChange(t *testing.T) {
 			t.Error("a change was lost with the store")
 		}
 	})
+}
+
+// TestWhatAHostHas: what a run may ask of its member says what is missing there; with all of it, it gets its flow.
+func TestWhatAHostHas(t *testing.T) {
+	t.Parallel()
+	var v cluster.Value
+	for i, c := range []cluster.Command{
+		cluster.PrepareJoin{Member: "m", Heartbeat: "p", Slots: 8},
+		cluster.SubmitJob{Job: "alone", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t"}}}},
+		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{
+			{Name: "a", Type: "t", Spread: cluster.SpreadPool, Definition: []byte(`{"parts":2}`)},
+			{Name: "c", Type: "t", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
+			{Name: "b", Type: "t", Spread: cluster.SpreadPool,
+				Definition: []byte(`{"from":[{"task":"a","shards":3,"by":"k"}],"keyed":true}`)},
+		}}},
+	} {
+		var did cluster.Applied
+		at := cluster.Index(i + 1)
+		v, did = v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 7000, Commands: []cluster.Command{c}})
+		if !did.Results[0].Accepted {
+			t.Fatal(did.Results[0].Reason)
+		}
+	}
+	docs := memory.New().Open()
+	defer docs.Close()
+	value := func() cluster.Value { return v }
+	silent := func(context.Context, ...cluster.Command) ([]cluster.Result, error) { return nil, nil }
+	g := &work.Grant{Job: "j", Task: "b", Partition: "j/b"}
+	flow := func(r *run) error { return must.Err(r.Flow(t.Context(), g)) }
+	split := func(r *run) error { return r.Split(t.Context(), g, nil) }
+	advance := func(r *run) error { return must.Err(r.Advance(t.Context(), g, work.Window{}, cluster.AdvanceWindow{})) }
+	for want, c := range map[string]struct {
+		conf Config
+		do   func(*run) error
+	}{
+		"this member does not show the value":             {Config{}, flow},
+		"the store has no queues":                         {Config{Value: value}, flow},
+		"job j is not known any more":                     {Config{Value: func() (none cluster.Value) { return }, Queue: docs}, flow},
+		"note the flow of job j: this member has no doc":  {Config{Value: value, Queue: docs}, flow},
+		"split j/b (token 0): this member has no way":     {Config{}, split},
+		"split j/b (token 0): the protocol gave no res":   {Config{Propose: silent}, split},
+		"advance j/b (token 0): this member has no way":   {Config{}, advance},
+		"advance j/b (token 0): the protocol gave no res": {Config{Propose: silent}, advance},
+		errNoPositions.Error(): {Config{}, func(r *run) error {
+			return must.Err(r.LoadPositions(t.Context(), nil))
+		}},
+		"save position of j/b (token 0): " + errNoPositions.Error(): {Config{}, func(r *run) error { return r.SavePosition(t.Context(), g, nil) }},
+		"load position of j/b (token 0): " + errNoPositions.Error(): {Config{}, func(r *run) error {
+			return must.Err(r.LoadPosition(t.Context(), g))
+		}},
+	} {
+		if err := c.do(&run{s: &Supervisor{conf: c.conf}}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	s := &Supervisor{conf: Config{Value: value, Queue: docs, Positions: docs}}
+	s.signal = newFlowSignal(docs, slog.New(slog.DiscardHandler))
+	r := &run{s: s, granted: granted{id: "alone"}}
+	for range 2 { // it is noted already
+		must.Succeed(t, flow(r))
+	}
+	f := must.Get(r.Flow(t.Context(), g))(t)
+	changed, hush := f.Subscribe()
+	defer hush()
+	if f.Notify(); !closed(changed) {
+		t.Error("who waits here does not hear at once")
+	}
+	got := fmt.Sprint(f.Name, f.Graph, f.Takers("b"), f.Takers("none"))
+	if want := "j@3{[{a 2 false} {b 1 true}] [{a b 3 k}]} 2 0"; got != want {
+		t.Errorf("the flow is %s, want %s", got, want)
+	}
+	if at := r.acceptedAt().UnixMilli(); at != 7000 {
+		t.Errorf("accepted at %d", at)
+	}
+	if r.Emit(make([]publish.Sample, 2)...); s.unsent.Load() != 2 {
+		t.Errorf("%d samples have no publisher", s.unsent.Load())
+	}
+	for _, spec := range []*cluster.JobSpec{nil, {Tasks: []cluster.TaskSpec{{Name: "a", Definition: []byte("{")}}}} {
+		if g, err := GraphOf(&cluster.Job{Spec: spec}); (err != nil) != (spec != nil) || len(g.Tasks) > 0 {
+			t.Errorf("the graph is %v, %v", g, err)
+		}
+	}
 }
 
 // TestAFlowIsNotifiedAmongOthers: a note that lost against another one is tried again, signalTries times in all.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -151,9 +152,13 @@ func TestCheckSchedule(t *testing.T) {
 		"time_zone: that of the machine":         {Cron: "0 0 * * *", TimeZone: "Local"},
 		"time_zone: there is no cron line":       {TimeZone: "Europe/Berlin"},
 		"catch_up: \"never\" is not a choice":    {Cron: "0 0 * * *", CatchUp: "never"},
+		"cron: \"0 0 * * 7\" is not a cron line": {Cron: "0 0 * * 7"},
 	} {
 		if err := CheckSchedule(&d); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
+		} else if c, ok := errors.AsType[*work.ConfigError](err); strings.Contains(d.Cron, "7") &&
+			(!ok || !strings.HasPrefix(c.Hint, "Sunday is 0")) {
+			t.Errorf("of Sunday as 7: %v", err)
 		}
 	}
 }

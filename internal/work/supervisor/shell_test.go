@@ -230,7 +230,7 @@ func TestRunThatIgnoresCancel(t *testing.T) {
 		}
 		b.give(time.Hour, grant("deaf", 1, "x", ""), grant("next", 3, "x", ""))
 		b.give(time.Hour, grant("deaf", 2, "x", ""), grant("next", 3, "x", ""))
-		if r := b.s.Status().Runs; r[0].Token != 1 || r[0].State != "stopping" || r[1].Token != 3 || r[1].State != "queued" {
+		if r := b.s.Status().Runs; r[0].Token != 1 || r[0].State != "stopping" || r[0].Ignores || r[1].Token != 3 || r[1].State != "queued" {
 			t.Errorf("%+v", r)
 		}
 		b.give(time.Hour)
@@ -266,7 +266,8 @@ func TestRoundsThatOverlapAreSkipped(t *testing.T) {
 		time.Sleep(5*time.Minute + time.Second)
 		synctest.Wait()
 		r := b.s.Status().Runs[0]
-		if most.Load() != 1 || r.Rounds != 9 && r.Rounds != 10 || r.Skipped < 18 || r.Skipped > 20 {
+		if most.Load() != 1 || r.Rounds != 9 && r.Rounds != 10 || r.Skipped < 18 || r.Skipped > 20 ||
+			r.TookUS != 25_000_000 || r.LatenessUS > 10_000_000 {
 			t.Fatalf("%d at once; %+v", most.Load(), r)
 		}
 	})

@@ -55,10 +55,7 @@ func (s *State) grantTo(p *part, g *protocol.Grant, like *part) {
 		s.define(p, like)
 	}
 	switch {
-	case before == nil:
-		if p.phase == phaseIdle || p.phase == phaseStopping {
-			p.waited = false
-		}
+	case before == nil: // a new one, or one that is stopping
 	case before.Token == g.Token && before.Attempt == g.Attempt && sameWork(before.Spec, g.Spec):
 		return // nothing that matters to a run has changed
 	case p.phase == phaseBackoff || p.phase == phaseQueued || p.phase == phaseIdle:
