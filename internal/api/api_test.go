@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -284,15 +283,9 @@ func TestTheServerLooks(t *testing.T) {
 // body=TEXT, and behind "=>" the status and what the answer says.
 func TestAsked(t *testing.T) {
 	t.Parallel()
-	text := must.Get(os.ReadFile("testdata/asked.txt"))(t)
 	all := askable(t)
-	_, rows, _ := strings.Cut(string(text), "\n\n")
-	for row := range strings.Lines(rows) {
-		if row = strings.TrimSpace(row); row == "" || row[0] == '#' {
-			continue
-		}
-		question, said := stories.Cut(row, "$LONG", strings.Repeat("x", 1<<20+1), "$MANY", strings.Repeat("1s", 5000),
-			"$NULS", strings.Repeat("%00", 3000))
+	for question, said := range stories.Rows(t, "testdata/asked.txt", "$LONG", strings.Repeat("x", 1<<20+1), "$MANY",
+		strings.Repeat("1s", 5000), "$NULS", strings.Repeat("%00", 3000)) {
 		w := strings.Fields(question)
 		r := request(all[w[0]], w[1], w[2], func(r *http.Request) {
 			for _, more := range w[3:] {
@@ -308,10 +301,10 @@ func TestAsked(t *testing.T) {
 		})
 		if h := r.Header; (h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff") &&
 			!strings.HasPrefix(w[2], "/healthz") {
-			t.Errorf("%.200s: %v", row, h)
+			t.Errorf("%.200s: %v", question, h)
 		}
 		if got := fmt.Sprint(r.StatusCode, " ", body(t, r)); !said.In(got) {
-			t.Errorf("%.200s\ngot %.500s", row, got)
+			t.Errorf("%.200s\ngot %.500s", question, got)
 		}
 	}
 }
