@@ -41,7 +41,7 @@ func TestFaults(t *testing.T) {
 		"replies are dropped":      "drop c>do f<do f>done ~Dropped:4 c.silent heal c.reset f.reset", // a stream with a hole must not go on
 		"nothing was dropped":      "drop heal f>whole c<whole",
 		"a cut of requests":        "cut-requests=3 c>12 f<12 c>345 f<3 done c.reset f.reset Requests:3 Reset:1 Open:0 again c>x f<x",
-		"a cut of replies":         "cut-replies=4 c>question f<question f>answer done c<answ c.reset",
+		"a cut of replies":         "cut-replies=4 c>question f<question f>answer done c<answ c.reset Replies:4",
 		"a cut that is taken back": "cut-requests=2 heal c>more f<more undone",
 		"a delay that is ended":    "delay c>x ~HeldRequests:1 heal f<x",
 	} {
