@@ -22,6 +22,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
@@ -144,21 +145,13 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	j, _ := v.Job("words")
-	graph, err := supervisor.GraphOf(&j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := must.Get(supervisor.GraphOf(&j))(t)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))
 	}
-	if err := docs.MakeFlow(t.Context(), supervisor.FlowName(&j), shards); err != nil {
-		t.Fatal(err)
-	}
-	client, err := call.NewClient(docs, call.ClientOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, docs.MakeFlow(t.Context(), supervisor.FlowName(&j), shards))
+	client := must.Get(call.NewClient(docs, call.ClientOptions{}))(t)
 	t.Cleanup(client.Close)
 	if _, err := client.Submit(t.Context(), "ping", []byte(`"x"`), call.Options{}); err != nil {
 		t.Fatal(err)
