@@ -22,6 +22,7 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/stories"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // after is the value after one entry.
 func after(commands ...cluster.Command) cluster.Value {
-	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
+	v, _ := cluster.Value{}.Apply(values.Entry(cluster.Value{}, 0, commands...))
 	return v
 }
 
@@ -61,15 +62,7 @@ func world(t *testing.T) cluster.Value {
 		{cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 1}},
 		{cluster.DrainMember{Member: "a", On: true}},
 	} {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: int64(1000 * (i + 1)),
-			Commands: commands}
-		next, done := v.Apply(e)
-		for j, r := range done.Results {
-			if !r.Accepted {
-				t.Fatalf("entry %d, command %d: %s", e.Index, j, r.Reason)
-			}
-		}
-		v = next
+		v = values.Apply(t, v, values.Entry(v, int64(1000*(i+1)), commands...))
 	}
 	return v
 }

@@ -10,11 +10,10 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/flows"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
-	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 )
@@ -156,36 +155,17 @@ func (p *played) kill() {
 // flows runs a flow of two tasks and one segment to its end; with dead, the second task could not work on it.
 func (p *played) flows(dead bool) {
 	p.t.Helper()
-	spec := cluster.JobSpec{
-		Tasks: []cluster.TaskSpec{
-			{Name: "read", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
-			{Name: "write", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
-		},
-	}
-	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
-	p.f.apply(cluster.SubmitJob{Job: "flow", Spec: spec})
-	j, _ := p.f.v.Job("flow")
-	graph, err := supervisor.GraphOf(&j)
-	must.Succeed(p.t, err)
-	var shards []store.Shard
-	for _, s := range graph.Shards() {
-		shards = append(shards, store.Shard(s))
-	}
-	must.Succeed(p.t, p.docs.MakeFlow(p.t.Context(), supervisor.FlowName(&j), shards))
-	edge := store.Shard{Edge: "edge/read/write"}
-	second := store.Unit{Inputs: []store.Message{{Shard: edge, Number: 1}}}
+	p.f.apply(cluster.SubmitJob{Job: "flow", Spec: flows.Spec("noop")})
+	second := store.Unit{Inputs: []store.Message{{Shard: flows.Edge, Number: 1}}}
 	if dead {
 		for _, task := range []string{"read", "write"} {
 			second.Outputs = append(second.Outputs, store.Put{Shard: store.Shard{Edge: "dead/" + task}, Segments: 1,
 				Data: []byte("a")})
 		}
 	}
-	first := store.Unit{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 1, Data: []byte("a")},
-		{Shard: edge, Seal: true}}}
-	for _, u := range []store.Unit{first, second} {
-		_, err := p.docs.Commit(p.t.Context(), supervisor.FlowName(&j), u)
-		must.Succeed(p.t, err)
-	}
+	first := store.Unit{Name: "1", Outputs: []store.Put{{Shard: flows.Edge, Segments: 1, Data: []byte("a")},
+		{Shard: flows.Edge, Seal: true}}}
+	flows.Open(p.t, p.f.v, "flow", p.docs, first, second)
 	for _, task := range []string{"read", "write"} {
 		for t := range p.f.v.Partitions() {
 			if _, name, _ := t.ID.Split(); name == task {

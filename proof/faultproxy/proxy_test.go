@@ -22,8 +22,8 @@ import (
 	"github.com/rota-run/rota/proof/faultproxy"
 )
 
-// TestFaults plays each row on a client c and the server's end f of its connection: "c>x" is x sent by the client, "c<x"
-// what it reads, "Open:0" what is counted at once and "~Open:0" what is counted in the end.
+// TestFaults plays each row on a client c and the server's end f of its connection: "c>x" is x sent by the client,
+// "c<x" what it reads, "Open:0" what is counted at once and "~Open:0" what is counted in the end.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, acts := range map[string]string{ // order-free: each has a proxy of its own

@@ -4,7 +4,7 @@
 //
 // A file begins with a text for its readers. Each story begins with a line "story: NAME"; its acts follow, a line each.
 // "#" at the beginning of a line or behind a space begins a comment. What an act means, the test knows; one of what is
-// said has texts, see [Cut]. Where a test prints what it sees, package datadriven is better; a table needs a row for each
+// said has texts, see [Cut]. Where a test prints what it sees, package datadriven is better; a table has a row for each
 // case, see [Rows].
 package stories
 
@@ -59,9 +59,9 @@ func lines(acts string) (all []string) {
 	return all
 }
 
-// Rows are those of a table in a file: a line each, what is given and the texts of what is to come of it, see [Cut]. What
-// stands before the first empty line is for readers, and so are lines that begin with "#". The test fails where there is
-// no row.
+// Rows are those of a table in a file: a line each, what is given and the texts of what is to come of it, see [Cut].
+// What stands before the first empty line is for readers, and so are lines that begin with "#". The test fails where
+// there is no row.
 func Rows(t testing.TB, file string, known ...string) iter.Seq2[string, Texts] {
 	t.Helper()
 	text, err := os.ReadFile(file)
