@@ -87,7 +87,7 @@ func TestAKilledJobStaysKilled(t *testing.T) {
 	})
 }
 
-// What is wrong with a task is said when it is submitted, as for a task file.
+// What is wrong with a task is said when it is submitted, as for a task file; package source tests what is wrong.
 func TestSubmissionsAreChecked(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		typ, _ := greets()
@@ -95,21 +95,11 @@ func TestSubmissionsAreChecked(t *testing.T) {
 		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Types: []rota.Type{typ, check}})
 		for want, task := range map[string]rota.Task{
 			`unknown type "great" (did you mean "greet"?)`: {Type: "great"},
-			"unknown field":           {Type: "greet", Config: map[string]string{"Nome": "x"}},
-			"needs partitions":        {Type: "greet", Spread: rota.Partitioned},
-			"500µs is too short":      {Type: "check", Every: 500 * time.Microsecond},
-			"no period of its own":    {Type: "check"},
-			"it has no period":        {Type: "greet", Every: time.Minute},
-			"is not a cron line":      {Type: "check", Cron: "daily"},
-			"is not a time zone":      {Type: "check", Cron: "0 6 * * *", TimeZone: "Berlin"},
-			"catch_up":                {Type: "check", Cron: "0 6 * * *", CatchUp: "never"},
-			"above the maximum":       {Type: "greet", RetryMin: time.Hour},
-			"on_store_loss":           {Type: "greet", OnStoreLoss: "pray"},
-			"is for spread pool":      {Type: "greet", MaxSlots: 2},
-			"its slots are":           {Type: "greet", Spread: rota.Pool, Pin: "a"},
-			"the field type is":       {},
-			"weight: -1 is negative":  {Type: "greet", Weight: -1},
-			"timeout: -1s is negativ": {Type: "check", Every: time.Second, Timeout: -time.Second},
+			"unknown field":          {Type: "greet", Config: map[string]string{"Nome": "x"}},
+			"needs partitions":       {Type: "greet", Spread: rota.Partitioned},
+			"it has no period":       {Type: "greet", Every: time.Minute},
+			"the field type is":      {},
+			"weight: -1 is negative": {Type: "greet", Weight: -1},
 		} {
 			var malformed *source.MalformedError
 			if err := m.Submit(ctx, "job", task); !errors.As(err, &malformed) || !strings.Contains(err.Error(), want) {

@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -48,9 +49,7 @@ func (c *crowd) apply(command cluster.Command) {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := c.value.Index() + 1
-	c.value, _ = c.value.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i),
-		Commands: []cluster.Command{command}})
+	c.value, _ = c.value.Apply(values.Entry(c.value, 0, command))
 }
 
 // join adds a member that runs calls until the test ends.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -18,13 +19,7 @@ import (
 // cluster of one member, m, whose incarnation is 1.
 func alone(t *testing.T) cluster.Value {
 	t.Helper()
-	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: []cluster.Command{
-		cluster.PrepareJoin{Member: "m", Slots: 2, Weight: 100, Heartbeat: "pulse/m"},
-	}})
-	if first, ok := v.FirstJoined(); !ok || first != "m" {
-		t.Fatalf("got %v", v)
-	}
-	return v
+	return values.After(t, cluster.Value{}, cluster.PrepareJoin{Member: "m", Slots: 2, Weight: 100, Heartbeat: "pulse/m"})
 }
 
 // sweepingWorker has a clock that stands still but when the test moves it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
@@ -78,35 +79,11 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 func TestBadStages(t *testing.T) {
 	t.Parallel()
 	table := tasks.Builtin(tasks.Options{TailAllow: []string{"/tmp"}})
-	for stage, want := range map[string]string{
-		"type: map, from: read, config: {expr: 'it.size +'}":                                                            "line 1, column 10 of the expression: Syntax error",
-		"type: map, from: read, config: {expr: 'size(that)'}":                                                           "line 1, column 6 of the expression: undeclared reference to 'that'",
-		"type: map, from: read, config: {expr: '1 + \"a\"'}":                                                            "found no matching overload",
-		"type: map, from: read, config: {}":                                                                             "config.expr: missing",
-		"type: filter, from: read, config: {expr: '1 + 1'}":                                                             "a filter needs true or false",
-		"type: filter, from: read, config: {expr: 'true', each: true}":                                                  "config.each: it is for map",
-		"type: window, from: {task: read, by: k}, keyed: true, config: {}":                                              "config.size: give at least 1ms",
-		"type: window, from: {task: read, by: k}, keyed: true, config: {size: 1m, time: it.}":                           "config.time: line 1, column 4 of the expression",
-		"type: window, from: {task: read, by: k}, keyed: true, config: {size: 1m, time: 'true'}":                        "config.time: it gives bool, and a time is",
-		"type: window, from: {task: read, by: k}, keyed: true, config: {size: 1m, time: it, value: '\"1\"', late: -1s}": "config.value: it gives string, and a value is a number",
-		"type: window, from: read, config: {size: 1m, time: it.at}":                                                     "keeps state by key, and keyed is missing",
-		"type: map, config: {expr: it}":                                                                                 "takes segments, and from is missing",
-		"type: files.write, from: read, config: {dir: /etc}":                                                            "lets tasks write to",
-		"type: files.write, from: read, config: {dir: out}":                                                             "is not a plain absolute path",
-		"type: noop, from: read":                                                                                        "type noop takes no segments",
-		"type: map, from: {task: read, shards: 0}, config: {expr: it}":                                                  "from.shards",
-		"type: map, from: raed, config: {expr: it}":                                                                     `there is no task "raed"`,
-		"type: map, from: [read, read], config: {expr: it}":                                                             `duplicate task "read"`,
-		"type: map, from: x, config: {expr: it}":                                                                        "takes from itself",
-		"type: map, from: read, parts: 2, config: {expr: it}":                                                           "only a task that reads from outside has parts",
-		"type: map, from: read, after: read, config: {expr: it}":                                                        "use from alone",
-		"type: files.lines, from: read, config: {paths: [/tmp/a]}":                                                      "reads from outside and takes no segments",
-		"type: files.lines, config: {paths: [/etc/passwd]}":                                                             "lets tasks read below",
-	} {
+	for stage, said := range stories.Rows(t, "testdata/stages.txt") {
 		job := "tasks:\n- {name: read, type: files.lines, config: {paths: [/tmp/a]}}\n- {name: x, " + stage + "}\n"
 		_, _, err := source.ParseJob("job.yaml", []byte(job), table, nil)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "job.yaml:3:") {
-			t.Errorf("%s\ngot  %v\nwant %s", stage, err, want)
+		if err == nil || !said.In(err.Error()) || !strings.Contains(err.Error(), "job.yaml:3:") {
+			t.Errorf("%s\ngot  %v\nwant %s", stage, err, said.Want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/values"
 )
 
 // scripted is a host whose window is what the steps before have made of it. Its answers to steps come from the test.
@@ -113,11 +114,7 @@ func TestWindowOfAGrant(t *testing.T) {
 	v := cluster.Value{}
 	do := func(c cluster.Command) {
 		t.Helper()
-		var did cluster.Applied
-		if v, did = v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index() + 1),
-			Commands: []cluster.Command{c}}); !did.Results[0].Accepted {
-			t.Fatal(did.Results[0].Reason)
-		}
+		v = values.After(t, v, c)
 	}
 	do(cluster.PrepareJoin{Member: "a", Heartbeat: "p"})
 	do(cluster.SubmitJob{Job: "j",

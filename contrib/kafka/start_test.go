@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/work"
 )
 
@@ -94,30 +95,11 @@ func TestConfigFaults(t *testing.T) {
 	if _, err := typ.New(work.Definition{}); err == nil || !strings.Contains(err.Error(), "Take is missing") {
 		t.Errorf("got %v", err)
 	}
-	for config, want := range map[string]string{
-		`{}`:                                           "config.brokers: none is named",
-		`{"brokers":["kafka"]}`:                        "config.brokers[0]: it is not host:port",
-		`{"brokers":["u:p@k:1"]}`:                      "config.brokers[0]: it is not host:port",
-		`{"brokers":["k:1"],"from":"middle"}`:          `config.from: "middle" is not known`,
-		`{"brokers":["k:1"],"out_of_range":"x"}`:       `config.out_of_range: "x" is not known`,
-		`{"brokers":["k:1"],"save":"-1s"}`:             "config.save: -1s is too short",
-		`{"brokers":["k:1"],"watch":"1us"}`:            "config.watch: 1µs is too short",
-		`{"brokers":["k:1"],"max_records":-1}`:         "config.max_records: it is negative",
-		`{"brokers":["k:1"],"topics":["orders"]}`:      `unknown field "topics"`,
-		`{"from":"middle"}`:                            "config.brokers: none is named\nconfig.from: ",
-		`{"brokers":["k:1"],"save":"2s","from":"end"}`: "",
-		`{"brokers":["[::1]:9092"],"max_records":1}`:   "",
-	} {
+	for config, said := range stories.Rows(t, "testdata/configs.txt") {
 		_, err := NewType("loop", Loop{Take: takeNone}).New(work.Definition{Config: []byte(config)})
-		if want == "" && err == nil {
-			continue
-		}
-		if err == nil || !strings.Contains(err.Error(), want) || want == "" {
-			t.Errorf("%s: got %v, want %q", config, err, want)
-		}
 		var ce *work.ConfigError
-		if !errors.As(err, &ce) {
-			t.Errorf("%s: %v does not say where", config, err)
+		if good := len(said.Want) == 0; good != (err == nil) || !good && (!said.In(err.Error()) || !errors.As(err, &ce)) {
+			t.Errorf("%s: got %v, want %q", config, err, said.Want)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/stories"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // after is the value after one entry.
 func after(commands ...cluster.Command) cluster.Value {
-	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
+	v, _ := cluster.Value{}.Apply(values.Entry(cluster.Value{}, 0, commands...))
 	return v
 }
 
@@ -62,15 +62,7 @@ func world(t *testing.T) cluster.Value {
 		{cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 1}},
 		{cluster.DrainMember{Member: "a", On: true}},
 	} {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: int64(1000 * (i + 1)),
-			Commands: commands}
-		next, done := v.Apply(e)
-		for j, r := range done.Results {
-			if !r.Accepted {
-				t.Fatalf("entry %d, command %d: %s", e.Index, j, r.Reason)
-			}
-		}
-		v = next
+		v = values.Apply(t, v, values.Entry(v, int64(1000*(i+1)), commands...))
 	}
 	return v
 }
@@ -287,15 +279,9 @@ func TestTheServerLooks(t *testing.T) {
 // body=TEXT, and behind "=>" the status and what the answer says.
 func TestAsked(t *testing.T) {
 	t.Parallel()
-	text := must.Get(os.ReadFile("testdata/asked.txt"))(t)
 	all := askable(t)
-	_, rows, _ := strings.Cut(string(text), "\n\n")
-	for row := range strings.Lines(rows) {
-		if row = strings.TrimSpace(row); row == "" || row[0] == '#' {
-			continue
-		}
-		question, said := stories.Cut(row, "$LONG", strings.Repeat("x", 1<<20+1), "$MANY", strings.Repeat("1s", 5000),
-			"$NULS", strings.Repeat("%00", 3000))
+	for question, said := range stories.Rows(t, "testdata/asked.txt", "$LONG", strings.Repeat("x", 1<<20+1), "$MANY",
+		strings.Repeat("1s", 5000), "$NULS", strings.Repeat("%00", 3000)) {
 		w := strings.Fields(question)
 		r := request(all[w[0]], w[1], w[2], func(r *http.Request) {
 			for _, more := range w[3:] {
@@ -311,16 +297,16 @@ func TestAsked(t *testing.T) {
 		})
 		if h := r.Header; (h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff") &&
 			!strings.HasPrefix(w[2], "/healthz") {
-			t.Errorf("%.200s: %v", row, h)
+			t.Errorf("%.200s: %v", question, h)
 		}
 		answer := body(t, r)
 		if got := fmt.Sprint(r.StatusCode, " ", answer); !said.In(got) {
-			t.Errorf("%.200s\ngot %.500s", row, got)
+			t.Errorf("%.200s\ngot %.500s", question, got)
 		}
 		var fault api.Fault // it is said once, and nothing else is
 		if err := json.Unmarshal([]byte(answer), &fault); r.StatusCode >= http.StatusBadRequest &&
 			strings.HasPrefix(w[2], "/v1/") && (err != nil || fault.Error == "") {
-			t.Errorf("%.200s\ngot %.500s, %v", row, answer, err)
+			t.Errorf("%.200s\ngot %.500s, %v", question, answer, err)
 		}
 	}
 }

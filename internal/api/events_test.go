@@ -15,6 +15,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -74,14 +75,9 @@ func TestEvents(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	do := func(c cluster.Command) cluster.Value {
 		v := value.Load().(cluster.Value)
-		at := v.Index() + 1
-		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 9000,
-			Commands: []cluster.Command{c}})
-		if !done.Results[0].Accepted {
-			t.Fatal(done.Results[0].Reason)
-		}
-		value.Store(next)
-		return next
+		v = values.Apply(t, v, values.Entry(v, 9000, c))
+		value.Store(v)
+		return v
 	}
 
 	stream := listen(t, s.URL, "")

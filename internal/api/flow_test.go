@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/proof/flows"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/internal/work/supervisor"
@@ -25,37 +26,14 @@ import (
 // done, two letters are dead.
 func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	t.Helper()
-	spec := cluster.JobSpec{
-		Tasks: []cluster.TaskSpec{
-			{Name: "read", Type: "read", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
-			{Name: "write", Type: "write", Spread: cluster.SpreadPool,
-				Definition: []byte(`{"from":[{"task":"read"}]}`)},
-		},
-	}
-	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
-	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 4}, cluster.SubmitJob{Job: "f", Spec: spec})
-	j, ok := v.Job("f")
-	if !ok {
-		t.Fatal("the job was refused")
-	}
-	graph := must.Get(supervisor.GraphOf(&j))(t)
-	var shards []store.Shard
-	for _, s := range graph.Shards() {
-		shards = append(shards, store.Shard(s))
-	}
-	q, name := memory.New().Open(), supervisor.FlowName(&j)
-	must.Succeed(t, q.MakeFlow(t.Context(), name, shards))
-	edge, dead := store.Shard{Edge: "edge/read/write"}, store.Shard{Edge: "dead/write"}
-	units := []store.Unit{
-		{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 3, Data: []byte("a")}}},
-		{Name: "2", Outputs: []store.Put{{Shard: edge, Segments: 2, Data: []byte("b")}, {Shard: edge, Seal: true}}},
-		{Inputs: []store.Message{{Shard: edge, Number: 1}},
-			Outputs: []store.Put{{Shard: dead, Segments: 1, Data: []byte("c")},
-				{Shard: dead, Segments: 1, Data: []byte("d")}}},
-	}
-	for _, u := range units {
-		must.Succeed(t, must.Err(q.Commit(t.Context(), name, u)))
-	}
+	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 4},
+		cluster.SubmitJob{Job: "f", Spec: flows.Spec("noop")})
+	q, edge, dead := memory.New().Open(), flows.Edge, flows.Dead
+	flows.Open(t, v, "f", q,
+		store.Unit{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 3, Data: []byte("a")}}},
+		store.Unit{Name: "2", Outputs: []store.Put{{Shard: edge, Segments: 2, Data: []byte("b")}, {Shard: edge, Seal: true}}},
+		store.Unit{Inputs: []store.Message{{Shard: edge, Number: 1}}, Outputs: []store.Put{
+			{Shard: dead, Segments: 1, Data: []byte("c")}, {Shard: dead, Segments: 1, Data: []byte("d")}}})
 	return v, q
 }
 
@@ -77,7 +55,7 @@ func TestFlowOfJob(t *testing.T) {
 		t.Errorf("slots %v of two tasks on four slots", got)
 	}
 	j, _ := v.Job("f")
-	last := store.Unit{Inputs: []store.Message{{Shard: store.Shard{Edge: "edge/read/write"}, Number: 2}}}
+	last := store.Unit{Inputs: []store.Message{{Shard: flows.Edge, Number: 2}}}
 	must.Succeed(t, must.Err(q.Commit(t.Context(), supervisor.FlowName(&j), last)))
 	must.Succeed(t, json.Unmarshal([]byte(body(t, request(c, "GET", "/v1/job?job=f", nil))), &job))
 	if w := job.Flow.Tasks[1]; w.State != view.FlowSealing || !slices.Equal(w.Sealers, []string{"a"}) {

@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
@@ -36,16 +37,9 @@ func newLog(t *testing.T, begin int, times ...int64) *log {
 	t.Helper()
 	l := &log{values: []cluster.Value{{}}, begin: begin}
 	for i, at := range times {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: at,
-			Commands: []cluster.Command{
-				cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i+1)),
-					Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
-			}}
-		v, done := l.values[i].Apply(e)
-		if !done.Results[0].Accepted {
-			t.Fatal(done.Results[0].Reason)
-		}
-		l.values, l.entries = append(l.values, v), append(l.entries, e)
+		e := values.Entry(l.values[i], at, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i+1)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+		l.values, l.entries = append(l.values, values.Apply(t, l.values[i], e)), append(l.entries, e)
 	}
 	return l
 }

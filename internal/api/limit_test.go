@@ -18,6 +18,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 )
@@ -234,8 +235,8 @@ func TestRecentValues(t *testing.T) {
 	var v cluster.Value
 	old := v
 	const last = maxRecent + 10
-	for i := range last {
-		v, _ = v.Apply(cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1)})
+	for range last {
+		v, _ = v.Apply(values.Entry(v, 0))
 		r.keep(v)
 	}
 	r.keep(old)

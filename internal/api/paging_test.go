@@ -19,6 +19,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
@@ -35,7 +36,7 @@ func many(t *testing.T, v cluster.Value, first, last int) cluster.Value {
 				Version: strings.Repeat("v", 100)},
 		})
 	}
-	next, _ := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: commands})
+	next, _ := v.Apply(values.Entry(v, 0, commands...))
 	return next
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/store/faults"
@@ -28,17 +29,7 @@ import (
 // valueOf is the value after commands, all of which are accepted.
 func valueOf(t *testing.T, commands ...cluster.Command) cluster.Value {
 	t.Helper()
-	v := cluster.Value{}
-	for i, c := range commands {
-		index := cluster.Index(i + 1)
-		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index),
-			Commands: []cluster.Command{c}})
-		if !did.Results[0].Accepted {
-			t.Fatalf("%v: %s", c, did.Results[0].Reason)
-		}
-		v = next
-	}
-	return v
+	return values.After(t, cluster.Value{}, commands...)
 }
 
 // told notes what a node tells its protocol of the member.

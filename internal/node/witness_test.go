@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
@@ -94,16 +95,13 @@ func (m *tenant) Value() cluster.Value { return m.value }
 func TestAConfirmedMemberPublishes(t *testing.T) {
 	m := &tenant{inc: 1}
 	s := &sources{n: &Node{c: Config{Member: "a"}, member: m}, joined: make(chan struct{})}
-	say := func(index cluster.Index, c cluster.Command) {
-		m.value, _ = m.value.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index),
-			Commands: []cluster.Command{c}})
-	}
-	say(1, cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/0"})
+	say := func(c cluster.Command) { m.value = values.After(t, m.value, c) }
+	say(cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/0"})
 	s.admitted()
 	if inc, ok := s.present(); inc != 1 || !ok {
 		t.Fatalf("got %d, %t", inc, ok)
 	}
-	say(2, cluster.ConfirmMember{Member: "a", Incarnation: 1, Heartbeat: "pulse/a/1"})
+	say(cluster.ConfirmMember{Member: "a", Incarnation: 1, Heartbeat: "pulse/a/1"})
 	m.inc = 0
 	if _, ok := s.present(); ok {
 		t.Error("it publishes before it knows that it was confirmed")

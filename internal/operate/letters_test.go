@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/flows"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/internal/work/stage"
@@ -19,31 +20,19 @@ import (
 // deadLetters submits a flow of two tasks, and writes dead letters of the second; one without a text is damaged.
 func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store.Queue {
 	t.Helper()
-	task := func(name, from string) cluster.TaskSpec {
-		return cluster.TaskSpec{Name: name, Type: "check", Spread: cluster.SpreadPool,
-			Definition: []byte(`{"from":[` + from + `]}`)}
-	}
-	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task("read", ""), task("write", `{"task":"read"}`)}}
-	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
-	w.others(cluster.SubmitJob{Job: "etl", Spec: spec})
-	j, _ := w.v.Job("etl")
-	graph := must.Get(supervisor.GraphOf(&j))(t)
-	var shards []store.Shard
-	for _, s := range graph.Shards() {
-		shards = append(shards, store.Shard(s))
-	}
-	flow, queue := supervisor.FlowName(&j), docs.(store.Queue)
-	must.Succeed(t, queue.MakeFlow(t.Context(), flow, shards))
+	w.others(cluster.SubmitJob{Job: "etl", Spec: flows.Spec("check")})
+	var units []store.Unit
 	for _, text := range texts {
 		letter, err := json.Marshal(stage.Letter{Error: "no luck", Edge: "edge/read/write", Text: text, Segments: 1})
 		must.Succeed(t, err)
 		if text == "" {
 			letter = []byte("damaged")
 		}
-		unit := store.Unit{Outputs: []store.Put{{Shard: store.Shard{Edge: "dead/write"}, Segments: 1, Data: letter}}}
-		unit.Name = "dead" + text
-		must.Succeed(t, must.Err(queue.Commit(t.Context(), flow, unit)))
+		units = append(units, store.Unit{Name: "dead" + text,
+			Outputs: []store.Put{{Shard: flows.Dead, Segments: 1, Data: letter}}})
 	}
+	queue := docs.(store.Queue)
+	flows.Open(t, w.v, "etl", queue, units...)
 	return queue
 }
 
@@ -93,8 +82,7 @@ func TestALetterThatStays(t *testing.T) {
 		t.Errorf("where there are none: %d, %+v, %v; the journal has %v", n, a, err, w.told)
 	}
 	j, _ := w.v.Job("etl")
-	edge := store.Shard{Edge: "edge/read/write"}
-	if d, err := queue.Depth(t.Context(), supervisor.FlowName(&j), edge); err != nil || d[0].Segments != 1 {
+	if d, err := queue.Depth(t.Context(), supervisor.FlowName(&j), flows.Edge); err != nil || d[0].Segments != 1 {
 		t.Errorf("what was put back counts as %+v, %v", d, err)
 	}
 	w.others(cluster.SubmitJob{Job: "plain", Spec: spec("check")})

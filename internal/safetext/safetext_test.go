@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func TestLineAndEscaped(t *testing.T) {
@@ -117,10 +119,7 @@ func TestAShellReadsTheWordBack(t *testing.T) {
 			strings.ContainsFunc(Escaped(s), Deceives) {
 			t.Fatalf("%q is not made plain", s)
 		}
-		document, err := json.Marshal(map[string]string{s: s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := must.Get(json.Marshal(map[string]string{s: s}))(t)
 		var back map[string]string
 		if plain := JSON(document); strings.ContainsFunc(string(plain), Deceives) {
 			t.Fatalf("%q is not plain", plain)

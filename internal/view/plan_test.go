@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -18,8 +19,7 @@ import (
 type folded struct{ v cluster.Value }
 
 func (f *folded) apply(commands ...cluster.Command) {
-	i := f.v.Index() + 1
-	f.v, _ = f.v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Commands: commands})
+	f.v, _ = f.v.Apply(values.Entry(f.v, 0, commands...))
 }
 
 // join lets a member join: its predecessor in the ring accepts it.

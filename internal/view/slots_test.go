@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/schedule"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
@@ -24,15 +25,7 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	for _, name := range []string{"read", "write"} {
 		spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: "noop", Spread: cluster.SpreadPool})
 	}
-	apply := func(c cluster.Command) {
-		i := v.Index() + 1
-		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000,
-			Commands: []cluster.Command{c}})
-		if !did.Results[0].Accepted {
-			t.Fatal(did.Results[0].Reason)
-		}
-		v = next
-	}
+	apply := func(c cluster.Command) { v = values.After(t, v, c) }
 	check := func(id, state, rule string, slots ...string) {
 		t.Helper()
 		w, ok := Of(v).Why(cluster.PartitionID(id), nil)
@@ -110,7 +103,7 @@ func TestProblemsAreBounded(t *testing.T) {
 		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%03d", i)),
 			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Definition: []byte("{}")}}}})
 	}
-	v, _ = v.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
+	v, _ = v.Apply(values.Entry(v, 0, commands...))
 	s := Of(v).Status()
 	if len(s.Problems) != MaxProblems || s.More != 7 || s.Tasks.Waiting != MaxProblems+7 {
 		t.Errorf("got %d problems and %d more, %d waiting", len(s.Problems), s.More, s.Tasks.Waiting)

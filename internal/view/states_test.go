@@ -13,25 +13,11 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 )
-
-// applied is a value after further commands, all of which are accepted.
-func applied(t *testing.T, v cluster.Value, commands ...cluster.Command) cluster.Value {
-	t.Helper()
-	for _, c := range commands {
-		i := v.Index() + 1
-		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000,
-			Commands: []cluster.Command{c}})
-		if !did.Results[0].Accepted {
-			t.Fatalf("%v: %s", c, did.Results[0].Reason)
-		}
-		v = next
-	}
-	return v
-}
 
 // Each partition is counted once, under its state.
 func TestPartitionsByState(t *testing.T) {
@@ -88,7 +74,7 @@ func TestTasksByTheirPartitions(t *testing.T) {
 // needs a person most.
 func TestStatesAreCorrected(t *testing.T) {
 	t.Parallel()
-	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+	v := values.After(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
 		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{
 			Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
 				Partitions: []string{"x", "y", "z"}}}}})
@@ -147,7 +133,7 @@ func TestPausedJobs(t *testing.T) {
 		spec.Type = "noop"
 		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
 	}
-	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 1},
+	v := values.After(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 1},
 		job("bad", cluster.TaskSpec{MaxAttempts: 1}),
 		job("far", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}),
 		job("runs", cluster.TaskSpec{}), job("pool", cluster.TaskSpec{Spread: cluster.SpreadPool}),
@@ -159,7 +145,7 @@ func TestPausedJobs(t *testing.T) {
 	for _, id := range []cluster.JobID{"bad", "far", "runs", "pool", "rest"} {
 		next = append(next, cluster.PauseJob{Job: id, By: "ann"})
 	}
-	v = applied(t, v, next...)
+	v = values.After(t, v, next...)
 	check := func(want ...string) {
 		t.Helper()
 		var got []string
@@ -181,7 +167,7 @@ func TestPausedJobs(t *testing.T) {
 			if got := dead.state(p); got != OwnerSilent {
 				t.Errorf("%s of a dead member is %s", p.ID, got)
 			}
-			v = applied(t, v, cluster.Stopped{Partition: p.ID, Token: p.Token})
+			v = values.After(t, v, cluster.Stopped{Partition: p.ID, Token: p.Token})
 		}
 	}
 	check("bad parked parked", "far paused paused", "pool paused paused", "rest paused paused", "runs paused paused")
@@ -199,7 +185,7 @@ func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
 	}
 	far := cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}
-	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+	v := values.After(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
 		cluster.PrepareJoin{Member: "b", Heartbeat: "q"},
 		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1},
 		cluster.DrainMember{Member: "b", On: true}, task("rota.source.tasks", cluster.TaskSpec{}),
@@ -226,7 +212,7 @@ func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 // A reason names a source that no member has, and not the label that its task asks for.
 func TestASourceThatNobodyHas(t *testing.T) {
 	t.Parallel()
-	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, directory.Job("x"))
+	v := values.After(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, directory.Job("x"))
 	if r := reasonOf(v, "rota.source.x"); r == nil || r.Rule != "source" || r.Text != "no member has the source x" ||
 		!strings.HasPrefix(r.Try, "start a member that has it") {
 		t.Errorf("got %+v", r)
@@ -236,7 +222,7 @@ func TestASourceThatNobodyHas(t *testing.T) {
 // A plan shows who drains, and weights as they count.
 func TestThePlannedMembers(t *testing.T) {
 	t.Parallel()
-	v := applied(t, cluster.Value{},
+	v := values.After(t, cluster.Value{},
 		cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.PrepareJoin{Member: "b", Heartbeat: "q", Weight: 50},
 		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1},
 		cluster.SubmitJob{Job: "x",
@@ -254,7 +240,7 @@ func TestThePlannedMembers(t *testing.T) {
 	if err != nil || !slices.Equal(got, []string{"a draining 100", "b joined 50"}) {
 		t.Errorf("got %q, %v", got, err)
 	}
-	v = applied(t, settled(v), cluster.LeaveCluster{Member: "b", Incarnation: 2, Hold: true},
+	v = values.After(t, settled(v), cluster.LeaveCluster{Member: "b", Incarnation: 2, Hold: true},
 		cluster.DrainMember{Member: "a"})
 	if p, err := PlanWithout(v, []cluster.MemberID{"b"}); err != nil || p.Tasks != 1 || len(p.Moves) != 1 ||
 		len(p.Members) != 1 {
@@ -363,10 +349,10 @@ func (k kept) History(_ context.Context, _ protocol.Store, after cluster.Index,
 func TestWhatChanged(t *testing.T) {
 	t.Parallel()
 	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "a"}}}
-	first := applied(t, cluster.Value{}, cluster.Lead{Member: "b", Term: 1},
+	first := values.After(t, cluster.Value{}, cluster.Lead{Member: "b", Term: 1},
 		cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.PrepareJoin{Member: "b", Heartbeat: "q"},
 		cluster.SubmitJob{Job: "x", Spec: job})
-	last := applied(t, first, cluster.LeaveCluster{Member: "b", Incarnation: 3}, cluster.KillJob{Job: "x"},
+	last := values.After(t, first, cluster.LeaveCluster{Member: "b", Incarnation: 3}, cluster.KillJob{Job: "x"},
 		cluster.SubmitJob{Job: "y", Spec: job}, cluster.SubmitJob{Job: "rota.z", Spec: job},
 		cluster.PrepareJoin{Member: "c", Heartbeat: "r"})
 	p := &Past{Historian: kept{first, last}}

@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
 )
@@ -28,7 +29,7 @@ type story struct {
 // to be accepted.
 func newStory(t *testing.T) *story {
 	t.Helper()
-	v := applied(t, cluster.Value{},
+	v := values.After(t, cluster.Value{},
 		cluster.PrepareJoin{Member: "a", Slots: 3, Weight: 200, Heartbeat: "pulse/a", Address: "http://a:1",
 			Version: "v1",
 			Labels:  []cluster.Label{{Key: directory.LabelKey("files"), Value: "yes"}, {Key: "zone", Value: "x"}}},
@@ -36,9 +37,9 @@ func newStory(t *testing.T) *story {
 			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "rota.source"}}}})
 	by, _ := v.Member("a")
 	for _, m := range []cluster.MemberID{"b", "c", "d"} {
-		v = applied(t, v, cluster.PrepareJoin{Member: m, Capacity: 9, Heartbeat: "pulse/" + string(m)})
+		v = values.After(t, v, cluster.PrepareJoin{Member: m, Capacity: 9, Heartbeat: "pulse/" + string(m)})
 		p, _ := v.Member(m)
-		v = applied(t, v, cluster.AcceptJoin{Member: m, Incarnation: p.Incarnation, By: by.ID,
+		v = values.After(t, v, cluster.AcceptJoin{Member: m, Incarnation: p.Incarnation, By: by.ID,
 			ByIncarnation: by.Incarnation})
 		by = p
 	}
@@ -49,7 +50,7 @@ func newStory(t *testing.T) *story {
 	pool := func(name string, lo int64) cluster.TaskSpec {
 		return cluster.TaskSpec{Name: name, Type: "work", Spread: cluster.SpreadPool, Min: lo}
 	}
-	v = applied(t, v, cluster.SubmitJob{Job: "runs",
+	v = values.After(t, v, cluster.SubmitJob{Job: "runs",
 		Spec: one(cluster.TaskSpec{Pin: "a", Selector: []cluster.Label{{Key: "zone", Value: "x"}}})},
 		cluster.SubmitJob{Job: "fails", Spec: one(cluster.TaskSpec{Pin: "a"})},
 		cluster.SubmitJob{Job: "rests", Spec: one(cluster.TaskSpec{Pin: "a"})},
@@ -71,7 +72,7 @@ func newStory(t *testing.T) *story {
 			Workflow: cluster.Workflow{Coverage: true}}},
 		cluster.PauseJob{Job: "paused", By: "ann"}, cluster.KillJob{Job: "killed"})
 	token := func(id cluster.PartitionID) cluster.Token { p, _ := v.Partition(id); return p.Token }
-	v = applied(t, v, cluster.Stopped{Partition: "paused", Token: token("paused")},
+	v = values.After(t, v, cluster.Stopped{Partition: "paused", Token: token("paused")},
 		cluster.FinishPartition{Partition: "parks", Token: token("parks"), Outcome: cluster.OutcomeFailed,
 			Message: "no route"},
 		cluster.FinishPartition{Partition: "parks", Token: token("parks"), Outcome: cluster.OutcomeFailed, Attempt: 1,
@@ -83,7 +84,7 @@ func newStory(t *testing.T) *story {
 		cluster.DrainMember{Member: "b", On: true},
 		cluster.PrepareJoin{Member: "e", Heartbeat: "pulse/e"})
 	c, _ := v.Member("c")
-	v = applied(t, v, cluster.LeaveCluster{Member: "c", Incarnation: c.Incarnation, Hold: true, Reason: "restart"})
+	v = values.After(t, v, cluster.LeaveCluster{Member: "c", Incarnation: c.Incarnation, Hold: true, Reason: "restart"})
 	now := time.UnixMilli(100_000)
 	s := Sight{v: v, now: now, runs: make(map[cluster.PartitionID]failingRun), moreFailing: 1,
 		beats: map[cluster.MemberID]Heartbeat{

@@ -16,6 +16,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/proof/browser"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
@@ -343,16 +344,7 @@ func TestToken(t *testing.T) {
 func large(t testing.TB) cluster.Value {
 	t.Helper()
 	var v cluster.Value
-	apply := func(commands ...cluster.Command) {
-		at := v.Index() + 1
-		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 1000, Commands: commands})
-		for _, r := range done.Results {
-			if !r.Accepted {
-				t.Fatal(r.Reason)
-			}
-		}
-		v = next
-	}
+	apply := func(commands ...cluster.Command) { v = values.Apply(t, v, values.Entry(v, 1000, commands...)) }
 	for i := range 10 {
 		id := cluster.MemberID(fmt.Sprintf("member-%d", i))
 		apply(cluster.PrepareJoin{Member: id, Heartbeat: "pulse/" + string(id)})

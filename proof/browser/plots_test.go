@@ -9,8 +9,9 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/proof/flows"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/work/supervisor"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/proof/browser"
 	"github.com/rota-run/rota/store"
@@ -27,36 +28,13 @@ type drawn struct {
 
 func serveDrawn(t *testing.T) *drawn {
 	t.Helper()
-	var v cluster.Value
-	apply := func(c cluster.Command) {
-		next, done := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index() + 1), AtMS: 1000,
-			Commands: []cluster.Command{c}})
-		if !done.Results[0].Accepted {
-			t.Fatal(done.Results[0].Reason)
-		}
-		v = next
-	}
-	apply(cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Slots: 2, Capacity: 8})
-	for _, id := range []cluster.JobID{"check", "quiet"} {
-		apply(cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
-	}
-	apply(cluster.SubmitJob{Job: "words", Spec: cluster.JobSpec{
-		Tasks: []cluster.TaskSpec{
-			{Name: "read", Type: "read", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
-			{Name: "write", Type: "write", Spread: cluster.SpreadPool,
-				Definition: []byte(`{"from":[{"task":"read"}]}`)},
-		},
-		Workflow: cluster.Workflow{Edges: []cluster.Edge{{From: "read", To: "write"}}},
-	}})
-	j, _ := v.Job("words")
-	graph := must.Get(supervisor.GraphOf(&j))(t)
-	var shards []store.Shard
-	for _, s := range graph.Shards() {
-		shards = append(shards, store.Shard(s))
-	}
+	noop := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}
+	v := values.After(t, cluster.Value{},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Slots: 2, Capacity: 8},
+		cluster.SubmitJob{Job: "check", Spec: noop}, cluster.SubmitJob{Job: "quiet", Spec: noop},
+		cluster.SubmitJob{Job: "words", Spec: flows.Spec("noop")})
 	docs := memory.New().Open()
-	d := &drawn{records: journal.NewMemory(100), queue: docs, flow: supervisor.FlowName(&j)}
-	must.Succeed(t, docs.MakeFlow(t.Context(), d.flow, shards))
+	d := &drawn{records: journal.NewMemory(100), queue: docs, flow: flows.Open(t, v, "words", docs)}
 	s := httptest.NewServer(api.Handler(api.Config{
 		Value: func() cluster.Value { return v }, Journal: d.records, Queue: docs,
 	}))
@@ -137,13 +115,12 @@ func (d *drawn) results(t *testing.T, w *browser.Window) {
 // throughput sees three items come through.
 func (d *drawn) throughput(t *testing.T, w *browser.Window) {
 	t.Helper()
-	edge := store.Shard{Edge: "edge/read/write"}
-	d.commit(t, store.Unit{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 3, Data: []byte("a")}}})
+	d.commit(t, store.Unit{Name: "1", Outputs: []store.Put{{Shard: flows.Edge, Segments: 3, Data: []byte("a")}}})
 	view(w, "jobs")
 	press(w, "main tbody", "words")
 	w.Await("nothing comes through", caption("Nothing came through between ")+
 		` && !document.querySelector("main figure.plot svg")`)
-	d.commit(t, store.Unit{Inputs: []store.Message{{Shard: edge, Number: 1}}})
+	d.commit(t, store.Unit{Inputs: []store.Message{{Shard: flows.Edge, Number: 1}}})
 	w.Await("three came through", caption("Taken in by all tasks: ")+
 		` && document.querySelector("main figure.plot path.rate")`)
 	fits(t, w, "plot-flow")

@@ -14,6 +14,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/proof/browser"
 )
 
@@ -49,13 +50,8 @@ func serveLarge(t *testing.T) *changing {
 func (c *changing) apply(t *testing.T, command cluster.Command) {
 	t.Helper()
 	v := *c.value.Load()
-	at := v.Index() + 1
-	next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 2000,
-		Commands: []cluster.Command{command}})
-	if !done.Results[0].Accepted {
-		t.Fatal(done.Results[0].Reason)
-	}
-	c.value.Store(&next)
+	v = values.Apply(t, v, values.Entry(v, 2000, command))
+	c.value.Store(&v)
 }
 
 // TestSpeedOfThePage measures how soon 100,000 tasks are on the screen, and a change of one of them.

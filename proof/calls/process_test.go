@@ -86,24 +86,13 @@ type process struct {
 
 func spawn(tb testing.TB, c child) *process {
 	tb.Helper()
-	text, err := json.Marshal(c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := must.Get(json.Marshal(c))(tb)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(tb)
+	out := must.Get(cmd.StdoutPipe())(tb)
+	must.Succeed(tb, cmd.Start())
 	p := &process{cmd: cmd, stdin: in, done: make(chan struct{})}
 	said := make([]byte, len("joined"))
 	if _, err := io.ReadFull(out, said); err != nil {
@@ -210,20 +199,14 @@ func receive[T any](t *testing.T, what string, ch <-chan T) T {
 
 func openFile(tb testing.TB, dir string) *file.Store {
 	tb.Helper()
-	s, err := file.Open(context.Background(), dir, file.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(file.Open(context.Background(), dir, file.Options{}))(tb)
 	tb.Cleanup(func() { s.Close() })
 	return s
 }
 
 func client(tb testing.TB, s rota.Store, queue string) *rota.Client {
 	tb.Helper()
-	c, err := rota.Open(s, rota.ClientOptions{Name: queue})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := must.Get(rota.Open(s, rota.ClientOptions{Name: queue}))(tb)
 	tb.Cleanup(func() {
 		if err := c.Close(context.Background()); err != nil {
 			tb.Error(err)

@@ -5,9 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,137 +22,137 @@ import (
 	"github.com/rota-run/rota/proof/faultproxy"
 )
 
-func TestPasses(t *testing.T) {
+// TestFaults plays each row on a client c and the server's end f of its connection: "c>x" is x sent by the client,
+// "c<x" what it reads, "Open:0" what is counted at once and "~Open:0" what is counted in the end.
+func TestFaults(t *testing.T) {
 	t.Parallel()
-	p, client, far := pair(t)
-	send(t, client, "question")
-	wantRead(t, far, "question")
-	send(t, far, "answer")
-	wantRead(t, client, "answer")
-	want := faultproxy.Stats{Accepted: 1, Open: 1, Requests: 8, Replies: 6}
-	eventually(t, "what has arrived is counted", func() bool { return p.Stats() == want })
-}
-
-func TestHalfClose(t *testing.T) {
-	t.Parallel()
-	p, client, far := pair(t)
-	send(t, client, "all")
-	must.Succeed(t, client.CloseWrite())
-	wantRead(t, far, "all")
-	wantEOF(t, far)
-	send(t, far, "still")
-	far.Close()
-	wantRead(t, client, "still")
-	wantEOF(t, client)
-	eventually(t, "the connection is forgotten", func() bool { return p.Stats().Open == 0 })
-	if s := p.Stats(); s.Reset != 0 {
-		t.Errorf("an orderly end was counted as a reset: %+v", s)
-	}
-}
-
-func TestResetPassesOn(t *testing.T) {
-	t.Parallel()
-	_, client, far := pair(t)
-	send(t, client, "x")
-	wantRead(t, far, "x")
-	_ = far.SetLinger(0)
-	far.Close()
-	wantReset(t, client)
-}
-
-func TestCut(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	p := proxy(t, s.listener.Addr().String())
-	client := dial(t, p)
-	far := s.conn(t)
-	p.Cut()
-	if open := p.Stats().Open; open != 0 {
-		t.Errorf("%d connections are open after Cut", open)
-	}
-	wantReset(t, client)
-	wantReset(t, far)
-	if late, err := net.Dial("tcp", p.Addr()); err == nil {
-		wantReset(t, late.(*net.TCPConn))
-		late.Close()
-	}
-	eventually(t, "the new connection is turned away", func() bool { return p.Stats().Turned == 1 })
-	heal(t, p)
-	client = dial(t, p)
-	far = s.conn(t)
-	send(t, client, "again")
-	wantRead(t, far, "again")
-}
-
-func TestResetBehindAStall(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	p := proxy(t, s.listener.Addr().String())
-	client := dial(t, p)
-	far := s.conn(t)
-	p.Stall()
-	p.Reset()
-	wantReset(t, client)
-	wantReset(t, far)
-	client = dial(t, p)
-	far = s.conn(t)
-	send(t, client, "hello")
-	wantNothing(t, far)
-	heal(t, p)
-	wantRead(t, far, "hello")
-}
-
-func TestRefuse(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	p := proxy(t, s.listener.Addr().String())
-	client := dial(t, p)
-	far := s.conn(t)
-	p.Refuse()
-	p.Refuse()
-	if c, err := net.Dial("tcp", p.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("connect: %v, %v; want refused", c, err)
-	}
-	send(t, client, "old connections stay")
-	wantRead(t, far, "old connections stay")
-	heal(t, p)
-	heal(t, p)
-	client = dial(t, p)
-	far = s.conn(t)
-	send(t, client, "again")
-	wantRead(t, far, "again")
-}
-
-func TestStallOneDirection(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name  string
-		stall func(*faultproxy.Proxy)
-		held  func(faultproxy.Stats) int64
-		pick  func(client, far *net.TCPConn) (held, free *net.TCPConn) // by who sends
-	}{
-		{
-			"requests", (*faultproxy.Proxy).StallRequests, func(s faultproxy.Stats) int64 { return s.HeldRequests },
-			func(client, far *net.TCPConn) (*net.TCPConn, *net.TCPConn) { return client, far },
-		},
-		{
-			"replies", (*faultproxy.Proxy).StallReplies, func(s faultproxy.Stats) int64 { return s.HeldReplies },
-			func(client, far *net.TCPConn) (*net.TCPConn, *net.TCPConn) { return far, client },
-		},
+	for name, acts := range map[string]string{ // order-free: each has a proxy of its own
+		"all passes": "c>question f<question f>answer c<answer ~Requests:8 ~Replies:6 Accepted:1 Turned:0 Reset:0 Open:1 " +
+			"Dropped:0 ~HeldRequests:0 ~HeldReplies:0",
+		"half a close":             "c>all c.half f<all f.ended f>still f.close c<still c.ended ~Open:0 Reset:0",
+		"a reset passes on":        "c>x f<x f.abort c.reset",
+		"a cut":                    "cut Open:0 c.reset f.reset late ~Turned:1 heal again c>hello f<hello",
+		"a reset behind a stall":   "stall reset c.reset f.reset again c>hello f.silent heal f<hello",
+		"refused, twice":           "refuse refuse refused c>old f<old heal heal again c>hello f<hello",
+		"requests stall":           "stall-requests c>late ~HeldRequests:4 f>passes c<passes f.silent heal f<late",
+		"replies stall":            "stall-replies f>late ~HeldReplies:4 c>passes f<passes c.silent heal c<late",
+		"a stall hides the end":    "stall c>last c.close f.silent heal f<last f.ended", // what was sent before giving up arrives late
+		"a stall hides a death":    "stall-replies f.abort c.silent heal c.reset",
+		"replies are dropped":      "drop c>do f<do f>done ~Dropped:4 c.silent heal c.reset f.reset", // a stream with a hole must not go on
+		"nothing was dropped":      "drop heal f>whole c<whole",
+		"a cut of requests":        "cut-requests=3 c>12 f<12 c>345 f<3 done c.reset f.reset Requests:3 Reset:1 Open:0 again c>x f<x",
+		"a cut of replies":         "cut-replies=4 c>question f<question f>answer done c<answ c.reset Replies:4",
+		"a cut that is taken back": "cut-requests=2 heal c>more f<more undone",
+		"a delay that is ended":    "delay c>x ~HeldRequests:1 heal f<x",
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, client, far := pair(t)
-			held, free := c.pick(client, far)
-			c.stall(p)
-			send(t, held, "late")
-			eventually(t, "the bytes are held", func() bool { return c.held(p.Stats()) == 4 })
-			send(t, free, "passes")
-			wantRead(t, held, "passes")
-			wantNothing(t, free)
-			heal(t, p)
-			wantRead(t, free, "late")
+			s := serve(t)
+			p := &played{t: t, server: s, proxy: proxy(t, s.listener.Addr().String())}
+			p.again()
+			for act := range strings.FieldsSeq(acts) {
+				t.Log(act)
+				p.play(act)
+			}
 		})
+	}
+}
+
+// played is a row of TestFaults.
+type played struct {
+	t           *testing.T
+	server      *server
+	proxy       *faultproxy.Proxy
+	client, far *net.TCPConn
+	cut         <-chan struct{}
+}
+
+// again makes a new connection.
+func (p *played) again() { p.client, p.far = dial(p.t, p.proxy), p.server.conn(p.t) }
+
+// breaks are the faults of which there is no more to say.
+var breaks = map[string]func(*faultproxy.Proxy){
+	"stall": (*faultproxy.Proxy).Stall, "stall-requests": (*faultproxy.Proxy).StallRequests,
+	"stall-replies": (*faultproxy.Proxy).StallReplies, "drop": (*faultproxy.Proxy).DropReplies,
+	"refuse": (*faultproxy.Proxy).Refuse, "cut": (*faultproxy.Proxy).Cut, "reset": (*faultproxy.Proxy).Reset,
+	"delay": func(p *faultproxy.Proxy) { p.Delay(time.Hour, 0) },
+}
+
+func (p *played) play(act string) {
+	p.t.Helper()
+	if fault := breaks[act]; fault != nil {
+		fault(p.proxy)
+		return
+	}
+	do, value, _ := strings.Cut(act, "=")
+	n, _ := strconv.ParseInt(value, 10, 64) // where there is one
+	counted := func() bool {
+		all := strings.Fields(strings.Trim(fmt.Sprintf("%+v", p.proxy.Stats()), "{}"))
+		return slices.Contains(all, strings.TrimPrefix(act, "~"))
+	}
+	switch do {
+	case "again":
+		p.again()
+	case "heal":
+		heal(p.t, p.proxy)
+	case "cut-requests":
+		p.cut = p.proxy.CutRequests(n)
+	case "cut-replies":
+		p.cut = p.proxy.CutReplies(n)
+	case "done":
+		<-p.cut
+	case "undone":
+		select {
+		case <-p.cut:
+			p.t.Error("the channel of a cut that did not happen is closed")
+		default:
+		}
+	case "refused":
+		if c, err := net.Dial("tcp", p.proxy.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
+			p.t.Errorf("connect: %v, %v; want refused", c, err)
+		}
+	case "late": // a connection that comes while all are cut
+		if late, err := net.Dial("tcp", p.proxy.Addr()); err == nil {
+			wantReset(p.t, late.(*net.TCPConn))
+			late.Close()
+		}
+	default:
+		switch {
+		case act[0] == '~':
+			eventually(p.t, act, counted)
+		case strings.Contains(act, ":"):
+			if !counted() {
+				p.t.Errorf("%s: the stats are %+v", act, p.proxy.Stats())
+			}
+		default:
+			p.end(map[byte]*net.TCPConn{'c': p.client, 'f': p.far}[act[0]], act[1:])
+		}
+	}
+}
+
+// end plays what one end does or sees.
+func (p *played) end(c *net.TCPConn, act string) {
+	p.t.Helper()
+	switch {
+	case act[0] == '>':
+		send(p.t, c, act[1:])
+	case act[0] == '<':
+		wantRead(p.t, c, act[1:])
+	case act == ".silent":
+		wantNothing(p.t, c)
+	case act == ".reset":
+		wantReset(p.t, c)
+	case act == ".ended":
+		wantEOF(p.t, c)
+	case act == ".half":
+		must.Succeed(p.t, c.CloseWrite())
+	case act == ".abort":
+		_ = c.SetLinger(0)
+		c.Close()
+	case act == ".close":
+		c.Close()
+	default:
+		p.t.Fatalf("no act is %q", act)
 	}
 }
 
@@ -168,29 +172,6 @@ func TestWhatPassedIsNotHeld(t *testing.T) {
 		}
 		heal(t, p)
 	}
-}
-
-func TestStallHidesTheEnd(t *testing.T) {
-	t.Parallel()
-	p, client, far := pair(t)
-	p.Stall()
-	send(t, client, "last words")
-	client.Close()
-	wantNothing(t, far)
-	heal(t, p)
-	wantRead(t, far, "last words") // what was sent before giving up arrives late
-	wantEOF(t, far)
-}
-
-func TestStallHidesAServerThatIsGone(t *testing.T) {
-	t.Parallel()
-	p, client, far := pair(t)
-	p.StallReplies()
-	_ = far.SetLinger(0)
-	far.Close()
-	wantNothing(t, client)
-	heal(t, p)
-	wantReset(t, client)
 }
 
 // TestStallHoldsAtOnce sends without pause while stalls come and go: after Stall returned nothing passes.
@@ -253,78 +234,6 @@ func TestStallInterruptsAWrite(t *testing.T) {
 	}
 }
 
-func TestDropReplies(t *testing.T) {
-	t.Parallel()
-	p, client, far := pair(t)
-	p.DropReplies()
-	send(t, client, "do it")
-	wantRead(t, far, "do it")
-	send(t, far, "done")
-	eventually(t, "the answer is swallowed", func() bool { return p.Stats().Dropped == 4 })
-	wantNothing(t, client)
-	heal(t, p)
-	wantReset(t, client) // a stream with a hole must not go on
-	wantReset(t, far)
-}
-
-func TestDropRepliesSparesWhoGotNone(t *testing.T) {
-	t.Parallel()
-	p, client, far := pair(t)
-	p.DropReplies()
-	heal(t, p)
-	send(t, far, "whole")
-	wantRead(t, client, "whole")
-}
-
-func TestCutRequests(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	p := proxy(t, s.listener.Addr().String())
-	client := dial(t, p)
-	far := s.conn(t)
-	cut := p.CutRequests(3)
-	send(t, client, "12")
-	wantRead(t, far, "12")
-	send(t, client, "345")
-	wantRead(t, far, "3")
-	<-cut
-	wantReset(t, client)
-	wantReset(t, far)
-	if got := p.Stats(); got.Requests != 3 || got.Reset != 1 || got.Open != 0 {
-		t.Errorf("stats %+v", got)
-	}
-	client = dial(t, p) // once is enough
-	far = s.conn(t)
-	send(t, client, "again")
-	wantRead(t, far, "again")
-}
-
-func TestCutReplies(t *testing.T) {
-	t.Parallel()
-	p, client, far := pair(t)
-	cut := p.CutReplies(4)
-	send(t, client, "long question")
-	wantRead(t, far, "long question")
-	send(t, far, "answer")
-	<-cut
-	wantRead(t, client, "answ")
-	wantReset(t, client)
-}
-
-func TestHealTakesBackACut(t *testing.T) {
-	t.Parallel()
-	p, client, far := pair(t)
-	cut := p.CutRequests(2)
-	heal(t, p)
-	send(t, client, "more than two")
-	wantRead(t, far, "more than two")
-	select {
-	case <-cut:
-		t.Error("the channel of a cut that did not happen is closed")
-	default:
-	}
-}
-
 func TestDelayAndThrottleKeepTheBytes(t *testing.T) {
 	t.Parallel()
 	p, client, far := pair(t)
@@ -356,16 +265,6 @@ func TestDelayAndThrottleKeepTheBytes(t *testing.T) {
 	if took := time.Since(begun); took < 100*time.Millisecond { // a lower bound: no load makes it shorter
 		t.Errorf("256 KiB at 2 MiB/s took %v", took)
 	}
-}
-
-func TestHealEndsADelay(t *testing.T) {
-	t.Parallel()
-	p, client, far := pair(t)
-	p.Delay(time.Hour, 0)
-	send(t, client, "x")
-	eventually(t, "the byte is held", func() bool { return p.Stats().HeldRequests == 1 })
-	heal(t, p)
-	wantRead(t, far, "x")
 }
 
 func TestServerAwayThenBack(t *testing.T) {

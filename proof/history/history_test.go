@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestDecide runs the scripts in testdata: a history, and what is decided of it. Times are in ms.
@@ -46,10 +47,7 @@ func script(t *testing.T, d *datadriven.TestData) History {
 	t.Helper()
 	var h History
 	for _, a := range d.CmdArgs {
-		n, err := strconv.ParseInt(a.Vals[0], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseInt(a.Vals[0], 10, 64))(t)
 		switch n *= int64(time.Millisecond); a.Key {
 		case "gap":
 			h.Bounds.Gap = time.Duration(n)
@@ -85,10 +83,7 @@ func script(t *testing.T, d *datadriven.TestData) History {
 
 func at(t *testing.T, ms string) int64 {
 	t.Helper()
-	n, err := strconv.ParseInt(ms, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(strconv.ParseInt(ms, 10, 64))(t)
 	return n * int64(time.Millisecond)
 }
 

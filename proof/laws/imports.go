@@ -150,6 +150,8 @@ var rules = []rule{
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, open...)},
 	{"deploy", nil},
 	{"proof/…", []string{"…"}},
+	{"internal/proof/values", []string{"cluster", "internal/proof/must"}},
+	{"internal/proof/flows", []string{"cluster", "store", "internal/work/supervisor", "internal/proof/must"}},
 	{"internal/proof/mutant/mutanttest",
 		[]string{"internal/proof/check", "internal/proof/mutant", "internal/proof/must"}},
 	{"internal/…", nil}, // tools of the house know nothing of the product

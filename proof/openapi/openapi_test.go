@@ -22,8 +22,10 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/proof/flows"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/view"
-	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/protocol"
@@ -35,30 +37,20 @@ import (
 // value has a member, a task of a folder, two jobs and a flow.
 func value(t *testing.T) (v cluster.Value, log []step) {
 	t.Helper()
-	words := cluster.JobSpec{Tasks: []cluster.TaskSpec{
-		{Name: "read", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
-		{Name: "write", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
-	}}
-	words.Edges = []cluster.Edge{{From: "read", To: "write"}}
-	for i, c := range []cluster.Command{
+	for _, c := range []cluster.Command{
 		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Slots: 2},
 		cluster.SubmitJob{Job: "check",
 			Spec: cluster.JobSpec{Source: "tasks", Tasks: []cluster.TaskSpec{{Type: "noop", MaxAttempts: 1}}}},
 		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop"},
 			{Name: "load", Type: "noop"}}}},
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
-		cluster.SubmitJob{Job: "words", Spec: words},
+		cluster.SubmitJob{Job: "words", Spec: flows.Spec("noop")},
 		cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"},
 		cluster.AcceptJoin{Member: "b", Incarnation: 6, By: "a", ByIncarnation: 1},
 		cluster.LeaveCluster{Member: "b", Incarnation: 6, Hold: true},
 	} {
-		at := cluster.Index(i + 1)
-		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 1000, Commands: []cluster.Command{c}}
-		next, done := v.Apply(e)
-		if !done.Results[0].Accepted {
-			t.Fatal(done.Results[0].Reason)
-		}
-		v = next
+		e := values.Entry(v, 1000, c)
+		v = values.Apply(t, v, e)
 		log = append(log, step{e, v})
 	}
 	return v, log
@@ -143,22 +135,8 @@ func newWorld(t *testing.T) *world {
 		journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "check", To: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	j, _ := v.Job("words")
-	graph, err := supervisor.GraphOf(&j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var shards []store.Shard
-	for _, s := range graph.Shards() {
-		shards = append(shards, store.Shard(s))
-	}
-	if err := docs.MakeFlow(t.Context(), supervisor.FlowName(&j), shards); err != nil {
-		t.Fatal(err)
-	}
-	client, err := call.NewClient(docs, call.ClientOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	flows.Open(t, v, "words", docs)
+	client := must.Get(call.NewClient(docs, call.ClientOptions{}))(t)
 	t.Cleanup(client.Close)
 	if _, err := client.Submit(t.Context(), "ping", []byte(`"x"`), call.Options{}); err != nil {
 		t.Fatal(err)

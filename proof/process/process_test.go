@@ -57,10 +57,7 @@ func TestWitness(t *testing.T) {
 	if got, err := w.Next(); got != nil || err != nil {
 		t.Errorf("without a file: %v, %v", got, err)
 	}
-	f, err := os.Create(w.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(w.Path))(t)
 	defer f.Close()
 	for _, step := range []struct {
 		text string

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // meeting is a script that waits until n of them have begun: one after another they would wait for ever.
@@ -135,10 +137,7 @@ func TestPriority(t *testing.T) {
 
 func niceOf(t *testing.T) string {
 	t.Helper()
-	n, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(syscall.Getpriority(syscall.PRIO_PROCESS, 0))(t)
 	return strconv.Itoa(20 - n) // the kernel's number
 }
 
@@ -168,10 +167,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	cancel()
 	<-ended
-	pid, err := strconv.Atoi(strings.TrimSpace(string(child)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := must.Get(strconv.Atoi(strings.TrimSpace(string(child))))(t)
 	if err := syscall.Kill(pid, 0); err == nil {
 		t.Errorf("process %d of the stage lives", pid)
 	}

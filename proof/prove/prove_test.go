@@ -86,10 +86,7 @@ func lines(t *testing.T, events ...event) string {
 	t.Helper()
 	var b strings.Builder
 	for _, e := range events {
-		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(e))(t)
 		b.Write(append(line, '\n'))
 	}
 	return b.String()
@@ -110,9 +107,7 @@ func TestResults(t *testing.T) {
 		event{Action: "output", Package: work, Test: "TestHangs", Output: "waiting\n"},
 		event{Action: "fail", Package: work},
 	)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if r.passed != 2 || r.done["suites stores/etcd"] != 1 || r.done["passed stores/etcd"] != 2 {
 		t.Errorf("%d passed, %v", r.passed, r.done)
 	}
@@ -135,9 +130,7 @@ func moduleOf(t *testing.T, body string) (st stage, root string) {
 		"go.mod":    "module example.org/m\n\ngo 1.26.0\n",
 		"m_test.go": "package m\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\n" + body,
 	} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	return stage{name: "tests", dir: ".", command: []string{"go", "test", "-json", "-count=1", "./..."}, tests: true,
 		rerun: true, least: amounts{"passed": 1}}, root

@@ -7,16 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
 // TestTable: every flaw can still be put into the source, and has a name of its own.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	root, err := mutant.Root(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(mutant.Root(t.Context()))(t)
 	if err := mutant.Flaws(allFlaws()).Check(root); err != nil {
 		t.Error(err)
 	}
@@ -49,10 +47,7 @@ func TestTable(t *testing.T) {
 // written reports whether a package has the test of a story.
 func (l layer) written(t *testing.T, root string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(l.pkg), "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(root, filepath.FromSlash(l.pkg), "*_test.go")))(t)
 	return slices.ContainsFunc(files, func(file string) bool {
 		text, err := os.ReadFile(file)
 		return err == nil && strings.Contains(string(text), "\nfunc "+strings.Trim(l.args[1], "^$")+"(t *testing.T) {\n")
@@ -83,9 +78,7 @@ func TestTheSoundProgramIsAskedToo(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rotasim")
 	text := "#!/bin/sh\n[ \"$1\" = check ] && exit 0\necho \"broken: a promise\"\nexit 1\n"
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o700))
 	s := &program{path: path, done: make(map[string]func() (string, error))}
 	for range 2 { // the second answer is remembered
 		if err := s.passes(t.Context(), layer{name: checker, args: []string{"check"}}); err != nil {

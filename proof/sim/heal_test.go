@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/store"
 )
@@ -14,7 +15,7 @@ import (
 // say lets a value take in a command, which counts.
 func say(t *testing.T, v *cluster.Value, c cluster.Command) (cluster.Entry, cluster.Applied) {
 	t.Helper()
-	e := cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []cluster.Command{c}}
+	e := values.Entry(*v, 0, c)
 	next, done := v.Apply(e)
 	if !done.Results[0].Accepted {
 		t.Fatalf("%v: %s", c, done.Results[0].Reason)

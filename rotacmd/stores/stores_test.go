@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -72,27 +73,12 @@ func TestOpen(t *testing.T) {
 // A wrong URL says what to write instead, before anything is connected, and no secret.
 func TestWrongURLs(t *testing.T) {
 	t.Parallel()
-	for url, want := range map[string]string{
-		"":                                "write file:./rota-data",
-		"etdc://127.0.0.1/x":              "unknown kind",
-		"./file":                          "did you mean file:./file?: write file:./file",
-		"../x":                            "did you mean file:../x",
-		"rota-data":                       "did you mean file:rota-data?",
-		"memry":                           "did you mean memory",
-		"memory:x":                        "write memory:",
-		"file:":                           "needs a directory",
-		"file:d?shared=maybe":             "takes only shared=yes",
-		"etcd://me:hidden@127.0.0.1/x":    "what stands before the @",
-		"nats://127.0.0.1/a/b":            "nats://127.0.0.1:4222/a-b",
-		"kafka://127.0.0.1/a/b":           "kafka://127.0.0.1:9092/a.b",
-		"elastic://127.0.0.1/A":           "elastic://127.0.0.1:9200/a",
-		"etcd://127.0.0.1/x?password=top": "does not stand there itself",
-	} {
+	for url, said := range stories.Rows(t, "testdata/wrong.txt") {
 		_, err := stores.Open(t.Context(), url, stores.Options{})
 		var wrong *stores.Error
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hidden") ||
+		if !errors.As(err, &wrong) || !said.In(err.Error()) || strings.Contains(err.Error(), "hidden") ||
 			strings.Contains(err.Error(), "top") {
-			t.Errorf("%s: got %v, want an Error with %q", url, err, want)
+			t.Errorf("%s: got %v, want an Error with %q", url, err, said.Want)
 		}
 	}
 	for url, ok := range map[string]bool{"memory:": true, "file:d": true, "etcd://127.0.0.1/x": true,

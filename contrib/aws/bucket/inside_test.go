@@ -2,7 +2,6 @@ package bucket
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/work"
 )
 
@@ -126,30 +126,12 @@ func TestConfigFaults(t *testing.T) {
 		!strings.Contains(err.Error(), "Take is missing") {
 		t.Errorf("got %v", err)
 	}
-	for config, want := range map[string]string{
-		`{"endpoint":"gateway:9000"}`:                   "config.endpoint: it is not a URL",
-		`{"endpoint":"http://me:hunter2@gateway:9000"}`: "config.endpoint: a name or password stands in it",
-		`{"endpoint":"http://g/?x=1"}`:                  "config.endpoint: it has a query",
-		`{"follow":"x"}`:                                `config.follow: "x" is not known`,
-		`{"follow":"marks"}`:                            "config.marks: marks and follow: marks go together",
-		`{"marks":"s3://done/"}`:                        "config.marks: marks and follow: marks go together",
-		`{"follow":"marks","marks":"done"}`:             `config.marks: "done" is no place`,
-		`{"poll":"1ns"}`:                                "config.poll: 1ns is too short",
-		`{"stall":"-1s"}`:                               "config.stall: -1s is too short",
-		`{"window":-1}`:                                 "config.window: -1 is not between",
-		`{"bucket":"x"}`:                                `unknown field "bucket"`,
-		`{}`:                                            "",
-		`{"follow":"marks","marks":"s3://done/"}`:       "",
-	} {
-		o := Objects{Take: takeNone}
-		_, err := NewType("x", o).New(work.Definition{Config: json.RawMessage(config)})
-		if want == "" && err == nil {
-			continue
-		}
+	for config, said := range stories.Rows(t, "testdata/configs.txt") {
+		_, err := NewType("x", Objects{Take: takeNone}).New(work.Definition{Config: []byte(config)})
 		var ce *work.ConfigError
-		if err == nil || want == "" || !strings.Contains(err.Error(), want) || !errors.As(err, &ce) ||
-			strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: got %v, want %q", config, err, want)
+		if good := len(said.Want) == 0; good != (err == nil) || !good && (!said.In(err.Error()) || !errors.As(err, &ce) ||
+			strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("%s: got %v, want %q", config, err, said.Want)
 		}
 	}
 }

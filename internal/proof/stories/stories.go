@@ -4,10 +4,12 @@
 //
 // A file begins with a text for its readers. Each story begins with a line "story: NAME"; its acts follow, a line each.
 // "#" at the beginning of a line or behind a space begins a comment. What an act means, the test knows; one of what is
-// said has texts, see [Cut]. Where a test prints what it sees, package datadriven is better.
+// said has texts, see [Cut]. Where a test prints what it sees, package datadriven is better; a table has a row for each
+// case, see [Rows].
 package stories
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +57,26 @@ func lines(acts string) (all []string) {
 		}
 	}
 	return all
+}
+
+// Rows are those of a table in a file: a line each, what is given and the texts of what is to come of it, see [Cut].
+// What stands before the first empty line is for readers, and so are lines that begin with "#". The test fails where
+// there is no row.
+func Rows(t testing.TB, file string, known ...string) iter.Seq2[string, Texts] {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	_, rows, _ := strings.Cut(string(text), "\n\n")
+	all := slices.DeleteFunc(strings.Split(rows, "\n"), func(row string) bool { return row == "" || row[0] == '#' })
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%s has no rows: %v", file, err)
+	}
+	return func(yield func(string, Texts) bool) {
+		for _, row := range all {
+			if !yield(Cut(row, known...)) {
+				return
+			}
+		}
+	}
 }
 
 // Texts are what is to be said, and what is not.

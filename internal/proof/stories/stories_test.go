@@ -1,9 +1,11 @@
 package stories_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
@@ -35,5 +37,19 @@ func TestCut(t *testing.T) {
 		if got := texts.In(text); got != want {
 			t.Errorf("%q: %t", text, got)
 		}
+	}
+}
+
+// Each row of a table comes once, and neither the words for readers nor remarks do.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "rows.txt")
+	must.Succeed(t, os.WriteFile(file, []byte("For readers.\n\n# A remark.\n$ONE#x => a => b\n\ntwo\n"), 0o600))
+	var got []string
+	for row, said := range stories.Rows(t, file, "$ONE", "1") {
+		got = append(got, fmt.Sprint(row, said.Want))
+	}
+	if want := []string{"1#x[a b]", "two[]"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
@@ -112,40 +114,53 @@ func (g *group) settle(what, jobs, differ string) {
 	}
 }
 
-// TestAnOlderCopyRemovesNothing: the reader dies, and the next one has an older copy.
-func TestAnOlderCopyRemovesNothing(t *testing.T) {
-	t.Parallel()
-	g := newGroup(t)
-	g.start("web-1", "n1=1", "n2=1", "n3=1", "n4=1")
-	g.start("web-2", "n1=1", "n4=1")
-	g.settle("two copies", "n1=1 n2=1 n3=1 n4=1", "web-1 has 4 tasks, web-2 has 2; n2, n3 only at web-1")
-	g.kill("web-1")
-	g.reads("web-2")
-	g.settle("taken over", "n1=1 n2=1 n3=1 n4=1", "n2, n3 run, and no copy has them (web-1 had)")
-	g.start("web-1", "n1=1", "n4=1") // the files went while it was down
-	g.settle("removed from both", "n1=1 n4=1", "")
-	if got := kinds(g.records); got != "sources-differ rota.source.s web-1 has 4 tasks, web-2 has 2; n2, n3 only at web-1; "+
-		"sources-differ rota.source.s n2, n3 run, and no copy has them (web-1 had); recovered rota.source.s the members' copies are alike again" {
-		t.Errorf("the journal has %s", got)
+// copyOf is the copy that an act of testdata/copies.txt gives a member.
+func copyOf(files []string) Scan {
+	named := func(word string) bool { return slices.Contains(files, word) }
+	s := found(slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f == "blind" || f == "emptied" })...)
+	if s.Complete = !named("blind"); named("emptied") {
+		s.Empty = []string{"tasks"}
 	}
+	return s
 }
 
-// TestARollingRemoval: a file goes from one copy after the other; its job ends with the last one, whoever reads.
-func TestARollingRemoval(t *testing.T) {
+// TestCopies plays what befalls members whose copies differ.
+func TestCopies(t *testing.T) {
 	t.Parallel()
-	for _, reader := range []cluster.MemberID{"a", "b", "c"} {
-		g := newGroup(t)
-		for _, m := range []cluster.MemberID{"a", "b", "c"} {
-			g.start(m, "x=1", "y=1")
-		}
-		g.reads(reader)
-		g.settle("all", "x=1 y=1", "")
-		g.folders["a"] = found("x=1")
-		g.settle("one lacks it", "x=1 y=1", "a has 1 task, b has 2, c has 2; y not at a")
-		g.folders["b"] = found("x=1")
-		g.settle("two lack it", "x=1 y=1", "a has 1 task, b has 1, c has 2; y only at c")
-		g.folders["c"] = found("x=1")
-		g.settle("all lack it", "x=1", "")
+	for _, story := range stories.Read(t, "testdata/copies.txt") {
+		t.Run(story.Name, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t)
+			for i, act := range story.Acts {
+				words := strings.Fields(act)
+				m := cluster.MemberID(slices.Concat(words, []string{""})[1])
+				switch verb, rest, _ := strings.Cut(act, " "); verb {
+				case "start":
+					g.start(m, words[2:]...)
+				case "kill":
+					g.kill(m)
+				case "reads":
+					g.reads(m)
+				case "joins":
+					g.world.apply(cluster.PrepareJoin{Member: m, Heartbeat: words[1]})
+				case "declare":
+					g.world.declare(m)
+				case "files":
+					g.folders[m] = copyOf(words[2:])
+				case "look":
+					g.look()
+				case "runs":
+					jobs, differ, _ := strings.Cut(rest, ";")
+					g.settle(fmt.Sprintf("act %d, %s", i+1, act), jobs, strings.TrimSpace(differ))
+				case "journal":
+					if got := kinds(g.records); got != rest {
+						t.Errorf("the journal has %s", got)
+					}
+				default:
+					t.Fatalf("unknown act %s", act)
+				}
+			}
+		})
 	}
 }
 
@@ -304,97 +319,6 @@ func TestAMalformedFileThatIsRemoved(t *testing.T) {
 	}
 	if runs(g.world.value, "y", "s") {
 		t.Error("y runs, though its file is gone from all copies")
-	}
-}
-
-func TestCopies(t *testing.T) {
-	t.Parallel()
-	blind := found("x=1")
-	blind.Complete = false
-	emptied := found()
-	emptied.Empty = []string{"tasks"}
-	var full []string
-	for i := range tooMany + 1 {
-		full = append(full, fmt.Sprintf("j%02d=1", i))
-	}
-	for name, c := range map[string]struct {
-		play         func(g *group)
-		jobs, differ string
-	}{
-		"edited at one": {func(g *group) { g.folders["b"] = found("x=2", "y=1") }, "x=1 y=1", "x not the same at a, b"},
-		"malformed is no removal": {func(g *group) {
-			g.folders["a"] = found("x=1")
-			g.folders["b"] = found("x=1", "!y")
-		}, "x=1 y=1", "a has 1 task, b has 2; y only at b"},
-		"a copy that cannot be read": {func(g *group) {
-			g.folders["a"] = found("x=1")
-			g.folders["b"] = blind
-		}, "x=1 y=1", "a has 1 task, b has 2; y only at b; b cannot read all of its files"},
-		"removed at the only member": {func(g *group) { g.kill("b"); g.folders["a"] = found("x=1") }, "x=1", ""},
-		"the last one that has it dies": {func(g *group) {
-			g.folders["a"] = found("x=1")
-			g.look()
-			g.look()
-			g.kill("b")
-		}, "x=1", ""}, // it was seen to go from a's copy
-		"stopped, removed, started": {func(g *group) {
-			g.kill("b")
-			g.kill("a")
-			g.start("a", "x=1")
-		}, "x=1", ""},
-		"a new member without it": {func(g *group) {
-			g.kill("b")
-			g.kill("a")
-			g.start("c", "x=1")
-		}, "x=1 y=1", "y runs, and no copy has it (a, b had)"},
-		"put back": {func(g *group) {
-			g.folders["a"] = found("x=1")
-			g.settle("gone from one", "x=1 y=1", "a has 1 task, b has 2; y only at b")
-			g.folders["a"] = found("x=1", "y=1")
-			g.settle("back", "x=1 y=1", "")
-			g.kill("b")
-		}, "x=1 y=1", ""},
-		"each of four is named": {func(g *group) {
-			g.start("c", "x=1", "y=1")
-			g.start("d", "x=1")
-		}, "x=1 y=1", "a has 2 tasks, b has 2, c has 2, d has 1; y not at d"},
-		"of five some are counted": {func(g *group) {
-			g.start("c", "x=1", "y=1")
-			g.start("d", "x=1")
-			g.start("e", "x=1")
-		}, "x=1 y=1", "a has 2 tasks, b has 2, c has 2, and 2 members more; y not at d, e"},
-		"in many ways": {func(g *group) {
-			g.start("c", "x=1", "y=1", "c=1")
-			g.start("d", "x=1", "d=1")
-			g.folders["a"], g.folders["b"] = found("x=1", "y=1", "a=1"), found("x=1", "y=1", "b=1")
-		}, "a=1 x=1 y=1", "a has 3 tasks, b has 3, c has 3, d has 2; y not at d; a only at a; b only at b; and more"},
-		"one of another source": {func(g *group) {
-			g.world.apply(cluster.PrepareJoin{Member: "c", Heartbeat: "c"})
-			g.folders["a"], g.folders["b"] = found("x=1"), found("x=1")
-		}, "x=1", ""},
-		"one has not said": {func(g *group) {
-			g.world.declare("c")
-			g.folders["a"], g.folders["b"] = found("x=1"), found("x=1")
-		}, "x=1 y=1", ""},
-		"a disk that is not mounted": {func(g *group) {
-			g.folders["a"], g.folders["b"] = found(full...), found(full...)
-			g.settle("more", strings.Join(full, " "), "")
-			g.folders["b"] = emptied
-			g.look()
-			g.look()
-			g.kill("a")
-			g.reads("b")
-		}, strings.Join(full, " "), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := newGroup(t)
-			g.start("a", "x=1", "y=1")
-			g.start("b", "x=1", "y=1")
-			g.settle("at first", "x=1 y=1", "")
-			c.play(g)
-			g.settle("then", c.jobs, c.differ)
-		})
 	}
 }
 

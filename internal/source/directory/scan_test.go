@@ -18,6 +18,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
@@ -99,68 +100,21 @@ const good = "type: noop\n"
 
 func TestScan(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		files map[string]string
-		want  string
-	}{
-		"recursive, three endings, others counted, hidden skipped": {
-			map[string]string{"a.yaml": good, "x/b.yml": good, "x/y/c.json": `{"type":"noop"}`, "README.md": "",
-				"x/a.txt": "", ".d.yaml": "?", ".git/e.yaml": "?", "E.YAML": good},
-			"E D/E.YAML s\na D/a.yaml s\nb D/x/b.yml s\nc D/x/y/c.json s\nignored 2",
-		},
-		"malformed": {
-			map[string]string{"a.yaml": "type: noop\nevry: 1s\n", "b.yaml": good},
-			"b D/b.yaml s\n! D/a.yaml:2:1: unknown field \"evry\" (did you mean \"every\"?)\nblocked [a]",
-		},
-		"twins": {
-			map[string]string{"a.b.yaml": good, "sub/a.b.json": "?", "sub/x/a.b.yml": good, "b.yaml": good},
-			"b D/b.yaml s\n! D/a.b.yaml: D/sub/a.b.json defines the task \"a.b\" too; neither is changed (rename one of them)\n" +
-				"! D/sub/a.b.json: D/sub/x/a.b.yml defines the task \"a.b\" too; neither is changed (rename one of them)\n" +
-				"! D/sub/a.b.json:1:1: it is not JSON: invalid character '?' looking for beginning of value\n" +
-				"! D/sub/x/a.b.yml: D/a.b.yaml defines the task \"a.b\" too; neither is changed (rename one of them)\nblocked [a.b]",
-		},
-		"a link that leads nowhere is a twin": {
-			map[string]string{"a.yaml": good, "sub/a.yaml": "→nothing.yaml"},
-			"! D/a.yaml: D/sub/a.yaml defines the task \"a\" too; neither is changed (rename one of them)\n" +
-				"! D/sub/a.yaml: D/a.yaml defines the task \"a\" too; neither is changed (rename one of them)\n" +
-				"! D/sub/a.yaml: a link that leads out of the directory, or nowhere (copy what it should lead to)\nblocked [a]",
-		},
-		"links": {
-			map[string]string{
-				"a.yaml": "→.real/a.yaml", ".real/a.yaml": good, "out.yaml": "→/etc/passwd", "up.yaml": "→../../x.yaml",
-				"gone.yaml":  "→nothing.yaml",
-				"round.yaml": "→round.yaml", "self": "→.", "dir.yaml": "→.real", "readme": "→.real/a.yaml",
-				"etc": "→/etc",
-			},
-			"a D/a.yaml s\n! D/dir.yaml: a link to a directory is not followed (name the directory beside this one, or copy it)\n" +
-				"! D/etc: a link that leads out of the directory, or nowhere (copy what it should lead to)\n" +
-				"! D/gone.yaml: a link that leads out of the directory, or nowhere (copy what it should lead to)\n" +
-				"! D/out.yaml: a link that leads out of the directory, or nowhere (copy what it should lead to)\n" +
-				"! D/round.yaml: a link that leads out of the directory, or nowhere (copy what it should lead to)\n" +
-				"! D/self: a link to a directory is not followed (name the directory beside this one, or copy it)\n" +
-				"! D/up.yaml: a link that leads out of the directory, or nowhere (copy what it should lead to)\n" +
-				"blocked [dir gone out round up]\nignored 1",
-		},
-		"mounted configuration": { // as orchestrators swap it: all names lead through one hidden link
-			map[string]string{"a.yaml": "→..data/a.yaml", "..data": "→..2026_11_21", "..2026_11_21/a.yaml": good},
-			"a D/a.yaml s",
-		},
-		"empty":             {nil, "empty [D]"},
-		"only another file": {map[string]string{"x": ""}, "ignored 1"},
-		"reserved and impossible names": {
-			map[string]string{"rota.x.yaml": good, "ä.yaml": good},
-			"! D/rota.x.yaml: names that begin with \"rota.\" are reserved (rename the file)\n" +
-				"! D/ä.yaml: the file's name cannot be the id of a task: the name \"ä\" has 'ä'; letters, digits, '.', '_' and '-' of ASCII are allowed (rename the file)\n" +
-				"blocked [rota.x ä]",
-		},
-		"a directory with the name of a file": {map[string]string{"a.yaml/b.yaml": good}, "b D/a.yaml/b.yaml s"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	contents := strings.NewReplacer("good", good, `\n`, "\n")
+	for _, story := range stories.Read(t, "testdata/scan.txt") {
+		t.Run(story.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := tree(t, c.files)
-			s := ScanDirs([]string{dir}, "s", types())
-			if got := describe(dir, s); got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			files, said := map[string]string{}, []string(nil)
+			for _, act := range story.Acts {
+				if name, rest, _ := strings.Cut(act, " "); name == "=" {
+					said = append(said, rest)
+				} else {
+					files[name] = contents.Replace(rest)
+				}
+			}
+			dir, want := tree(t, files), strings.Join(said, "\n")
+			if got := describe(dir, ScanDirs([]string{dir}, "s", types())); got != want || want == "" {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}

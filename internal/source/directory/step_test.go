@@ -10,21 +10,17 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/source"
 )
 
 // world is a value that commands are applied to.
-type world struct {
-	value cluster.Value
-	index cluster.Index
-}
+type world struct{ value cluster.Value }
 
 func (w *world) apply(commands ...cluster.Command) []cluster.Result {
-	w.index++
-	e := cluster.Entry{Index: w.index, Writer: "w", Seq: uint64(w.index), Commands: commands}
 	var a cluster.Applied
-	w.value, a = w.value.Apply(e)
+	w.value, a = w.value.Apply(values.Entry(w.value, 0, commands...))
 	return a.Results
 }
 

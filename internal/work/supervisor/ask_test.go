@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
@@ -107,12 +108,7 @@ func TestRounds(t *testing.T) {
 	v := cluster.Value{}
 	do := func(c cluster.Command) {
 		t.Helper()
-		var done cluster.Applied
-		at := v.Index() + 1
-		v, done = v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), Commands: []cluster.Command{c}})
-		if r := done.Results[0]; !r.Accepted {
-			t.Fatal(c, r.Reason)
-		}
+		v = values.After(t, v, c)
 	}
 	task := func(kind, definition string, keys ...string) cluster.JobSpec {
 		s := cluster.TaskSpec{Type: kind, Definition: []byte(definition), Partitions: keys}

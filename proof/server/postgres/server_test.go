@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	server "github.com/rota-run/rota/proof/server/postgres"
 )
 
@@ -27,9 +28,7 @@ func TestKilledAndBack(t *testing.T) {
 		if _, err := s.SQL(ctx, "SELECT 1"); err == nil {
 			t.Error("a killed server answers")
 		}
-		if err := s.Restart(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Restart(ctx))
 	}
 	if got, err := s.SQL(ctx, "SELECT a FROM t"); err != nil || len(got) != 1 || got[0] != "1" || s.Addr() != addr {
 		t.Errorf("after kill -9: %v, %v at %s; want 1 at %s", got, err, s.Addr(), addr)

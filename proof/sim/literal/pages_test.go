@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 var update = flag.Bool("update", false, "write what was found into the pages")
@@ -97,19 +98,14 @@ func page(t *testing.T, name, want string) {
 	t.Helper()
 	const begin, end = "<!-- found by the checker: begin -->\n", "<!-- found by the checker: end -->"
 	path := filepath.Join("..", "..", "..", "docs", "decisions", name)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	head, rest, ok := strings.Cut(string(text), begin)
 	got, tail, closed := strings.Cut(rest, end)
 	if !ok || !closed {
 		t.Fatalf("%s has no marks", name)
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(head+begin+want+end+tail), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(head+begin+want+end+tail), 0o600))
 		return
 	}
 	if got != want {

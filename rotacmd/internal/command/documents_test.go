@@ -16,6 +16,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/pages"
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/rotacmd/stores"
 )
 
@@ -205,25 +206,9 @@ func TestDocumentsSpeakOfThisCommand(t *testing.T) {
 func TestAWrongDocumentIsNoticed(t *testing.T) {
 	t.Parallel()
 	p := newProofreader(t)
-	for text, want := range map[string]string{
-		"rota runs --store file:x ./tasks":                             `unknown command "rota runs"`,
-		"rota store chek etcd://a/rota":                                `unknown command "rota store chek"`,
-		"rota run --stoer file:x ./tasks":                              "unknown flag: --stoer",
-		"rota run --ttl soon ./tasks":                                  `invalid argument "soon"`,
-		"$ rota why --store file:x":                                    "takes one argument",
-		"rota store check etcd://a:b:c/rota":                           "host",
-		"rota run --store etcd://me:env:SECRET@a/rota ./tasks":         "before the @",
-		"rota run --store \"nats://a/rota?replica=3\" ./tasks":         `unknown parameter "replica"`,
-		"go run ./cmd/rota store copy file:x zookeper://a/rota":        "unknown kind",
-		"rota run --store etcd: ./tasks":                               "not a URL",
-		"ls && rota task list --store \"etcd://a/rota?ca=/etc/x.pem\"": "/etc/x.pem",
-		"rota run --store 'file:x ./tasks":                             "a quote ' is not closed",
-		"echo x | rota simulate one two":                               "one script",
-		"rota run \\\n  --store file:x \\\n  --labels a=b ./tasks":     "unknown flag: --labels",
-	} {
-		if _, _, faults := p.document("```\n" + text + "\n```\n"); len(faults) != 1 ||
-			!strings.Contains(faults[0], want) {
-			t.Errorf("%s: %q, want one fault about %q", text, faults, want)
+	for text, said := range stories.Rows(t, "testdata/documents.txt") {
+		if _, _, faults := p.document("```\n" + text + "\n```\n"); len(faults) != 1 || !said.In(faults[0]) {
+			t.Errorf("%s: %q, want one fault about %q", text, faults, said.Want)
 		}
 	}
 	for text, want := range map[string]string{

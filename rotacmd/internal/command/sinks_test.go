@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
@@ -36,43 +38,15 @@ func TestSeveralSinksInAText(t *testing.T) {
 func TestBadSinks(t *testing.T) {
 	t.Parallel()
 	e := env{getenv: func(name string) string { return map[string]string{"TOKEN": "hunter2-x9"}[name] }}
-	for name, c := range map[string]struct {
-		texts     []string
-		says, try string
-	}{
-		"unknown": {[]string{"carrier-pigeon:x"}, "unknown sink", "kafka://127.0.0.1:9092?topic=samples"},
-		"similar": {[]string{"kafak://a?topic=x"}, "unknown sink",
-			"--publish 'kafka://127.0.0.1:9092?topic=samples'"},
-		"no topic":              {[]string{"kafka://127.0.0.1"}, `topic ""`, "?topic=samples"},
-		"no index":              {[]string{"elastic://127.0.0.1"}, "data stream or index", "?index=samples"},
-		"no bucket":             {[]string{"influx://127.0.0.1"}, "either a bucket", "bucket=BUCKET"},
-		"no subject":            {[]string{"nats://127.0.0.1"}, `subject ""`, "?subject=samples"},
-		"no host":               {[]string{"otlp://"}, "no host", "otlp://127.0.0.1:4318"},
-		"not a URL":             {[]string{"otlp:127.0.0.1"}, "not a URL", "otlp://127.0.0.1:4318"},
-		"unknown parameter":     {[]string{"otlp://127.0.0.1?topic=x"}, `unknown parameter "topic"`, "otlp://"},
-		"a secret in the URL":   {[]string{"otlp://127.0.0.1?token=hunter2-x9"}, "env:NAME", "otlp://"},
-		"a secret before the @": {[]string{"otlp://ann:hunter2-x9@127.0.0.1"}, "before the @", "otlp://"},
-		"no such variable":      {[]string{"otlp://127.0.0.1?token=env:NONE"}, "NONE", "otlp://"},
-		"a missing file": {[]string{"remotewrite://127.0.0.1?token=file:/no/such"}, "no such file",
-			"remotewrite://"},
-		"twice": {[]string{"otlp://127.0.0.1", "otlp://127.0.0.1:4318?token=env:TOKEN"}, "twice",
-			"each sink once"},
-		"none and one": {[]string{"none", "stdout"}, "other sinks", "--publish none alone"},
-		"tls twice":    {[]string{"otlp+tls://127.0.0.1?tls=off"}, "twice", "otlp://"},
-		"empty":        {[]string{""}, "unknown sink", "--publish stdout"},
-	} {
-		_, _, err := e.openPublishers(c.texts)
-		if err == nil {
-			t.Errorf("%s: no error", name)
-			continue
-		}
-		text := err.Error()
+	for texts, said := range stories.Rows(t, "testdata/sinks.txt") {
+		_, _, err := e.openPublishers(strings.Split(texts, " "))
 		var f *fault
+		text := fmt.Sprint(err)
 		if errors.As(err, &f) {
 			text += " try: " + f.try
 		}
-		if !strings.Contains(text, c.says) || !strings.Contains(text, c.try) || strings.Contains(text, "hunter2") {
-			t.Errorf("%s: %s", name, text)
+		if err == nil || !said.In(text) || strings.Contains(text, "hunter2") {
+			t.Errorf("%s: %s", texts, text)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/stories"
 )
 
 var kinds = map[string]Scheme{
@@ -104,64 +105,10 @@ func TestParameters(t *testing.T) {
 // Each fault is named, with what to write, and no secret comes back.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ text, want string }{
-		{"etcd://", "no host: write etcd://127.0.0.1:2379/rota"},
-		{"etcd:x", "write etcd://127.0.0.1:2379/rota"},
-		{"etcd://h:port/x", `host "h:port"`},
-		{"etcd://h:0/x", `host "h:0"`},
-		{"etcd://h:65536/x", `host "h:65536"`},
-		{"etcd://al@h/x", "before the @"},
-		{"etcd://h/x?key=x", "cert and key come together"},
-		{"etcd://::1:5/x", "in brackets"},
-		{"etcd://h,h/x", "twice"},
-		{"etcd://h,,k/x", `host ""`},
-		{"etcd://h/a//b", `a part ""`},
-		{"etcd://h/../b", `a part ".."`},
-		{"etcd://h/./b", `a part "."`},
-		{"etcd://h/ü", "is not allowed"},
-		{"etcd://h/" + strings.Repeat("x", 101), "at most 100"},
-		{"etcd://al:s3cret@h/x", "password=env:NAME"},
-		{"etcd://al:s3cret?x@h/x", "password=env:NAME"},
-		{"etcd://al:x?s3cret@h/x", "password=env:NAME"},
-		{"etcd://s3cret?x@h/x", "password=env:NAME"},
-		{"etcd://al?s3cret@h/x", "password=env:NAME"},
-		{"etcd://al:s3cret/x@h/x", "password=env:NAME"},
-		{"etcd://al/s3cret@h/x", "password=env:NAME"},
-		{"etcd://al:s3cret?a=b@h/x", "password=env:NAME"},
-		{"postgres://al:s3cret?x@h/x", "password=env:NAME"},
-		{"etcd://al:s3cret#x@h/x", "not a URL"},
-		{"etcd://h/x?user=al&password=s3cret", "env:NAME or file:/path"},
-		{"etcd://h/x?user=al&password=env:NONE", "the environment has no NONE"},
-		{"etcd://h/x?password=env:PW", "no user"},
-		{"etcd://h/x?sesion=6s", `unknown parameter "sesion": etcd takes ca, cert, key,`},
-		{"etcd://h/x?session=6s", `unknown parameter "session"`},
-		{"zookeeper://h/x?session=6", "write 6s"},
-		{"zookeeper://h/x?session=99h", "from 100ms to 1h"},
-		{"zookeeper://h/x?session=99ms", "from 100ms to 1h"},
-		{"zookeeper://h/x?session=" + strings.Repeat("1s", 50_000), "100000 bytes are no time"},
-		{"zookeeper://h/x?session=", "no value"},
-		{"etcd://h/x?timeout=1s&timeout=2s", "twice"},
-		{"etcd://h/x?tls=yes", "neither on nor off"},
-		{"etcd://h/x?tls=off&ca=x", "leave one of them out"},
-		{"etcd://h/x?cert=x", "cert and key come together"},
-		{"etcd://h/x?ca=/does/not/exist", "read ca"},
-		{"etcd://h/x?ca=url_test.go", "ca url_test.go holds no certificate in PEM"},
-		{"postgres://al:s3cret@h/x", "password=env:NAME"},
-		{"postgres://al@h/x?user=bo", "before the @"},
-		{"postgres://h/x/y?schema=z", "the path names a schema"},
-		{"postgres://h/x?schema=a%20b", "schema: "},
-		{"postgres://h/x?schema=", "no value"},
-		{"nats://h/x?replicas=6", "must be 1 to 5"},
-		{"nats://h/x?a=%zz", "not KEY=VALUE"},
-		{"nats://h/x#f", "write nats://"},
-	} {
-		u, err := parse(t, c.text)
-		if err == nil {
-			t.Errorf("%s: taken as %v", c.text, u)
-			continue
-		}
-		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%s: %v; want %s", c.text, err, c.want)
+	for text, said := range stories.Rows(t, "testdata/faults.txt", "$X", strings.Repeat("x", 101), "$LONG",
+		strings.Repeat("1s", 50_000)) {
+		if u, err := parse(t, text); err == nil || !said.In(err.Error()) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v, %v; want %q", text, u, err, said.Want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/shell"
 )
 
@@ -18,10 +19,7 @@ func TestTheBoundKnowsLongerTTLs(t *testing.T) {
 	if got := c.bound(); got != c.options.bound() {
 		t.Errorf("without a log: %s, want %s", got, c.options.bound())
 	}
-	f, err := os.Create(p.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(p.log))(t)
 	defer f.Close()
 	log := slog.New(slog.NewTextHandler(f, nil))
 	for _, ttl := range []time.Duration{2 * time.Second, 4 * time.Second, 2 * time.Second} {
