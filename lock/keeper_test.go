@@ -40,8 +40,14 @@ func heartbeatKeys(t *testing.T, s store.Docs) []string {
 func TestHeartbeatIsRemoved(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		for _, heartbeats := range []bool{false, true} {
-			server, asked := memory.New(), map[string]int{}
-			handle := faults.NewFaulty(server.Open(), func(c faults.Call) faults.Outcome { asked[c.Op]++; return faults.Pass })
+			server, lists, sessions := memory.New(), new(atomic.Int64), new(atomic.Int64)
+			counts := map[string]*atomic.Int64{"list": lists, "session": sessions}
+			handle := faults.NewFaulty(server.Open(), func(c faults.Call) faults.Outcome {
+				if n := counts[c.Op]; n != nil {
+					n.Add(1)
+				}
+				return faults.Pass
+			})
 			c := client(t, handle, lock.Options{NoSessions: heartbeats})
 			if n := len(heartbeatKeys(t, server.Open())); n != 0 {
 				t.Errorf("%d heartbeats before anything was held", n)
@@ -51,8 +57,9 @@ func TestHeartbeatIsRemoved(t *testing.T) {
 				t.Errorf("%d heartbeats while something is held", n)
 			}
 			time.Sleep(5 * time.Minute) // waits: in virtual time
-			if n := asked["list"]; heartbeats && (n == 0 || n > 4) || !heartbeats && n+asked["session"] != 1 {
-				t.Errorf("in thirty TTLs it has opened %d sessions, and listed the heartbeats %d times", asked["session"], n)
+			n, opened := lists.Load(), sessions.Load()
+			if heartbeats && (n == 0 || n > 4) || !heartbeats && n+opened != 1 {
+				t.Errorf("in thirty TTLs it has opened %d sessions, and listed the heartbeats %d times", opened, n)
 			}
 			must.Succeed(t, c.Close(deadline(t)))
 			if n := len(heartbeatKeys(t, server.Open())); n != 0 {
