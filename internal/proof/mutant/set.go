@@ -99,7 +99,7 @@ func (s Set) BuildViable(ctx context.Context, root, dir, pkg string) (viable Set
 		if !errors.As(err, &refused) {
 			return s, path, err
 		}
-		bad := refused.flaws(root, dir)
+		bad := refused.flaws(root, filepath.Join(root, pkg), dir)
 		if len(bad) == 0 {
 			return nil, "", err
 		}
@@ -128,8 +128,8 @@ var (
 )
 
 // flaws are the numbers of the flaws that the compiler complained of: each line belongs to the nearest head of a flaw
-// above it.
-func (e *refusedError) flaws(root, dir string) map[int]bool {
+// above it. The compiler's paths begin at the root, at the package, or are whole, whichever is the shortest.
+func (e *refusedError) flaws(root, home, dir string) map[int]bool {
 	bad := make(map[int]bool)
 	b, err := os.ReadFile(filepath.Join(dir, tableName)) //nolint:gosec // written by write
 	var table struct{ Replace overlay }
@@ -141,6 +141,9 @@ func (e *refusedError) flaws(root, dir string) map[int]bool {
 		path := c[1]
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(root, path)
+			if _, err := os.Stat(path); err != nil {
+				path = filepath.Join(home, c[1])
+			}
 		}
 		if changed, ok := table.Replace[path]; ok {
 			path = changed
