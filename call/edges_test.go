@@ -90,7 +90,7 @@ func TestARunOfAMember(t *testing.T) {
 		if w.guard(1, 9, 7, true); !errors.Is(context.Cause(r.ctx), work.CauseDrained) {
 			t.Errorf("its member drains: %v", context.Cause(r.ctx))
 		}
-		if got := causeOf(t.Context()); got != causeDrained {
+		if got := causeOf(t.Context()); !errors.Is(got, causeDrained) {
 			t.Errorf("a member that ends says %v", got)
 		}
 		over, lose := context.WithCancelCause(t.Context())
