@@ -55,8 +55,8 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestARunOfAMember: it is told of before and behind the function, ends at its timeout, and when its member drains. A
-// document that is no call is counted.
+// TestARunOfAMember: the observer hears of a run before and after the function. The run ends at its timeout, or when
+// its member drains. A document that is no call is counted.
 func TestARunOfAMember(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		stay := NewFunc("stay", func(ctx context.Context, _ int) (int, error) { <-ctx.Done(); return 0, ctx.Err() },

@@ -265,7 +265,7 @@ func TestAGuardianFreesLocks(t *testing.T) {
 		c := client(t, guarded{server.Open(), g}, lock.Options{TTL: ttl, Guard: g})
 		first := acquire(t, c.Lock("x"))
 		other := client(t, server.Open(), lock.Options{TTL: ttl})
-		time.Sleep(ttl) // waits: in virtual time, until its clock is not young any more
+		time.Sleep(ttl) // waits: in virtual time, until its clock is past the first pause
 		known := g.known()
 		if len(known) != 1 {
 			t.Fatalf("the guardian knows of %d sessions", len(known))

@@ -263,7 +263,7 @@ func TestAReleaseGoesOn(t *testing.T) {
 	})
 }
 
-// TestWhyItWaits: who gives up is told what the store said last.
+// TestWhyItWaits: the error of an Acquire that gives up holds the last error of the store.
 func TestWhyItWaits(t *testing.T) {
 	for _, script := range []string{"refuse put key=lock-pulse/*/alive", "refuse get key=lock-pulse/*/alive",
 		"refuse get key=locks/x/table", "refuse put key=locks/x/table"} {

@@ -52,7 +52,7 @@ func (q frailQueue) Commit(ctx context.Context, flow string, units ...store.Unit
 	return q.Queue.Commit(ctx, flow, units...)
 }
 
-// Whichever call fails, who asks is told: by the error, or by what the answer says of the journal and of stages.
+// Whichever call fails, the caller learns of it: from the error, or from what the answer says of journal and stages.
 func TestEachFailureIsSaid(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -344,8 +344,8 @@ func (k kept) History(_ context.Context, _ protocol.Store, after cluster.Index,
 	return nil
 }
 
-// What changed is told with both sides, and the log is asked for positions at which no entry stands. A leader that has
-// left is none.
+// A change shows the value before and after it, also between positions that hold no entry. A leader that has left is
+// not shown.
 func TestWhatChanged(t *testing.T) {
 	t.Parallel()
 	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "a"}}}
@@ -380,9 +380,9 @@ func TestWhatChanged(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if m, err := p.AsOf(over, 9); !errors.Is(err, context.Canceled) {
-		t.Errorf("a walk through the log that was cut short is told as %+v, %v", m, err)
+		t.Errorf("a walk through the log that was cut short shows %+v, %v", m, err)
 	}
 	if before, after := leaderOf(first), leaderOf(last); before == nil || before.Member != "b" || after != nil {
-		t.Errorf("they are led by %+v, and then by %+v", before, after)
+		t.Errorf("the leaders are %+v, and then %+v", before, after)
 	}
 }

@@ -32,8 +32,8 @@ type finder struct {
 	edits  []edit
 }
 
-// find returns the mistakes that can be made in a function, in the order of its text: an operator is another one, a
-// statement is missing, a condition always or never holds, an error is swallowed, true is false.
+// find returns the mistakes that can be made in a function, always in the same order: an operator is another one,
+// a statement is missing, a condition always or never holds, an error is swallowed, true is false.
 func (f *finder) find(in *ast.FuncDecl) []edit {
 	if r := in.Type.Results; r != nil {
 		f.fails = f.text(r.List[len(r.List)-1].Type) == "error"

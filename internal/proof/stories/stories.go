@@ -60,8 +60,7 @@ func lines(acts string) (all []string) {
 }
 
 // Rows are those of a table in a file: a line each, what is given and the texts of what is to come of it, see [Cut].
-// What stands before the first empty line is for readers, and so are lines that begin with "#". The test fails where
-// there is no row.
+// Lines before the first empty line, and those that begin with "#", are comments. The test fails if there is no row.
 func Rows(t testing.TB, file string, known ...string) iter.Seq2[string, Texts] {
 	t.Helper()
 	text, err := os.ReadFile(file)

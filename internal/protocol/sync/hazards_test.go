@@ -115,8 +115,8 @@ func (r *rig) asked(ev member.Event) string {
 	return ""
 }
 
-// TestWhatTheGroupIsAsked: who is not heard asks again, under its ID and for the session it was given. The epoch of
-// a former generation is none, and who leaves asks for nothing more.
+// TestWhatTheGroupIsAsked: a member without an answer asks again, with its ID and for the session it was given. The
+// epoch of a former generation does not count, and a member that leaves asks for nothing more.
 func TestWhatTheGroupIsAsked(t *testing.T) {
 	t.Parallel()
 	const s = protocol.Instant(time.Second)

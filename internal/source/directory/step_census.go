@@ -243,12 +243,7 @@ func (c *Copies) surplus() int {
 	if named {
 		return 0
 	}
-	more := 0
-	for job := range c.value.Jobs() {
-		if job.State == cluster.JobRunning && job.Spec.Source == c.name {
-			more++
-		}
-	}
+	more := len(running(c.value, c.name).sum)
 	for _, n := range files { // order-free: a sum
 		more -= n
 	}

@@ -55,7 +55,7 @@ func (p *place) run(t *testing.T, task string, r work.Runner) error {
 	return r.Run(ctx, &work.Grant{Host: p, Job: "j", Task: task, Member: "m", Log: slog.New(slog.DiscardHandler)})
 }
 
-// put makes the flow, with one message of two segments on the way to b, more, and nothing behind it.
+// put makes the flow, puts a message of two segments and then more on its edges, and seals the edge to b.
 func (p *place) put(t *testing.T, more ...store.Put) {
 	t.Helper()
 	var all []store.Shard
