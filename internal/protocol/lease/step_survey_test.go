@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -212,6 +213,46 @@ func TestOldListCompletesNothing(t *testing.T) {
 	}
 	if next.passes(t, p, p.all()); !completes() {
 		t.Error("it does not complete the job when all is done")
+	}
+}
+
+// TestASurveyReadsByKey the job of each partition that a list shows, though the list has no jobs, and a share; of what
+// is not there any more the job is told, also where the partition stands under a digest of its name.
+func TestASurveyReadsByKey(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	p.join("a/1")
+	p.offer("x", cluster.TaskSpec{Spread: cluster.SpreadPool})
+	p.offer("y", cluster.TaskSpec{})
+	key := strings.Repeat("long", 200)
+	p.offer("z", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{key}})
+	digest := partitionKey(cluster.PartitionID("z#" + key))
+	list := slices.DeleteFunc(p.all(), func(d store.Doc) bool { return strings.HasPrefix(d.Key, jobPrefix) })
+	share := slices.IndexFunc(list, func(d store.Doc) bool {
+		x, ok := learn([]store.Doc{d}).of(d.Key)
+		return ok && x.partition.Slot != 0
+	})
+	if share < 0 || !strings.HasPrefix(digest, partitionPrefix+"@") {
+		t.Fatal("there is no share, or no digest: the story is another one")
+	}
+	was := list[share]
+	list[share].Version = "of long ago"
+	delete(p.docs, digest)
+	usable := func(d store.Doc) bool { return Survey{}.usable(d) && d.Key != digest }
+	docs, old, err := surveyAll(t.Context(), lagging{paper: p, list: list}, nil, usable)
+	must.Succeed(t, err)
+	f := learn(docs)
+	for _, id := range []cluster.JobID{"x", "y", "z"} {
+		if _, ok := f.job(id); !ok {
+			t.Errorf("it does not read job %s", id)
+		}
+	}
+	if v := f.version(was.Key); v != was.Version {
+		t.Errorf("it has the share %s at version %q, want %q", was.Key, v, was.Version)
+	}
+	slices.Sort(old)
+	if want := []cluster.JobID{"x", "z"}; !slices.Equal(old, want) {
+		t.Errorf("the list is old for %q, want %q", old, want)
 	}
 }
 
