@@ -40,6 +40,7 @@ func TestMoves(t *testing.T) {
 		{"we lead", none.Read(elect.Seen{Version: "1", Heartbeat: "pulse/a"}, 10), 0, 20, elect.Lead},
 		{"a hint", silent.Stale(), 0, 20, elect.Look},
 		{"garbage", garbage, 0, 20, elect.Look},
+		{"garbage, and a heartbeat of nobody is gone", garbage.Probed("", "", 0, 11, 12), 0, 12, elect.Look},
 		{"garbage that stays", garbage.Read(elect.Seen{Version: "1"}, 10+protocol.Instant(silence)), 0, 20,
 			elect.Remove},
 		{"other garbage", garbage.Read(elect.Seen{Version: "2"}, 10+protocol.Instant(silence)), 0, 20, elect.Look},
@@ -47,6 +48,9 @@ func TestMoves(t *testing.T) {
 		if got := c.e.Next("pulse/a", c.turn, silence, c.now); got != c.want {
 			t.Errorf("%s: move %d, want %d", c.name, got, c.want)
 		}
+	}
+	if garbage.Next("", 0, silence, 20) == elect.Lead {
+		t.Error("a candidate without a heartbeat leads by garbage")
 	}
 }
 

@@ -58,7 +58,9 @@ func TestARead(t *testing.T) {
 	if o.Dead(silence) || o.Gone() {
 		t.Error("dead though nobody has looked")
 	}
-	o = o.Read("1", ttl, at(0), at(time.Millisecond))
+	if o = o.Read("1", ttl, at(0), at(time.Millisecond)); o.Looked != o.Since {
+		t.Errorf("it was looked at at %d, before it was seen at %d", o.Looked, o.Since)
+	}
 	for name, c := range map[string]struct {
 		heartbeat.Observation
 		dead, gone bool
@@ -72,6 +74,22 @@ func TestARead(t *testing.T) {
 	} {
 		if c.Dead(silence) != c.dead || c.Gone() != c.gone {
 			t.Errorf("%s: dead %t, gone %t: %+v", name, c.Dead(silence), c.Gone(), c.Observation)
+		}
+	}
+}
+
+// TestWhereNothingHints a renewal is seen within a quarter of a poll; what is silent is asked for at each poll.
+func TestWhereNothingHints(t *testing.T) {
+	t.Parallel()
+	const poll = ttl / 5
+	timing := heartbeat.Timing{TTL: ttl, Rho: rho}
+	o := heartbeat.Observation{Key: "p"}.Read("1", ttl, at(0), at(0)).Read("2", ttl, at(ttl/3), at(ttl/3))
+	every := timing.Every()
+	for since, pause := range map[time.Duration]time.Duration{every: poll / 4, every + poll/2: poll / 4,
+		every + poll + 1: poll} {
+		o := o.Read("2", ttl, at(ttl/3+since), at(ttl/3+since))
+		if got := o.Soon(timing, poll).Sub(o.Last); got != pause {
+			t.Errorf("%s after a renewal it is looked at after %s, want %s", since, got, pause)
 		}
 	}
 }
@@ -194,6 +212,10 @@ func TestReasonTellsOfTheSilence(t *testing.T) {
 		if silence, known := heartbeat.SilenceIn("a left: " + want); silence != c.silence || known != c.known {
 			t.Errorf("%s: read back as %s, %t", want, silence, known)
 		}
+	}
+	odd := "a, silent for 1 ms left: found, silent for 3000 ms"
+	if silence, _ := heartbeat.SilenceIn(odd); silence != 3*time.Second {
+		t.Errorf("%q tells of %s", odd, silence)
 	}
 	if silence, known := heartbeat.SilenceIn("a left: left gracefully"); silence != 0 || !known {
 		t.Errorf("in order: %s, %t", silence, known)

@@ -3,6 +3,7 @@ package member
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,18 @@ func TestNoPhaseChangesWithoutProof(t *testing.T) {
 		c.Is, c.Own.Held = p, false
 		if c.Walk(&walker{core: &c}); c.Is != p {
 			t.Errorf("from phase %d it went to %d", p, c.Is)
+		}
+	}
+	c, _ := joined(Confirm)
+	c.Is, c.Own = PhaseBeginning, Own{Asking: heartbeat.Asking{Busy: true}}
+	if c.Walk(&walker{core: &c}); c.Is != PhaseBeginning {
+		t.Error("it goes to join while its heartbeat is on its way")
+	}
+	c.Nonce = "n1"
+	for key, want := range map[string]bool{c.Session(): true, heartbeat.Epoch(string(c.Member), "n1", 9): true,
+		heartbeat.Epoch(string(c.Member), "n12", 0): false, heartbeat.Epoch("x", "n1", 0): false} {
+		if c.Ours(protocol.HeartbeatPrefix+key) != want {
+			t.Errorf("%s is of this start: %t", key, !want)
 		}
 	}
 }
@@ -138,8 +151,17 @@ func TestALateAnswerExtendsNothing(t *testing.T) {
 			if lost && (c.Given.ValidUntil != 0 || c.Life != 1 || c.Inc != 3) {
 				t.Errorf("it may act until %d, in life %d and incarnation %d", c.Given.ValidUntil, c.Life, c.Inc)
 			}
+			if lost && (!slices.ContainsFunc(c.End(), isAssign) || !c.Lost("again") ||
+				slices.ContainsFunc(c.End(), isAssign)) {
+				t.Error("its work is not told once that it is to stop")
+			}
 		}
 	}
+}
+
+func isAssign(e Effect) bool {
+	_, ok := e.(Assign)
+	return ok
 }
 
 // TestALeaseThatRanOutBeginsAgain where a member would go on, but is to state a longer TTL, or leaves: it waits for no
@@ -191,28 +213,38 @@ func TestWhoWasCutOffCountsNobodyOut(t *testing.T) {
 			if got := c.Dead(silent); got != at.dead {
 				t.Errorf("lapse %d, at %d: a silent one counts as dead: %t", lapse, at.now, got)
 			}
-			if !c.Dead(silent.Read("", 0, at.now, at.now)) {
+			gone := silent.Read("", 0, at.now, at.now)
+			if !c.Dead(gone) {
 				t.Errorf("lapse %d, at %d: one that is gone lives", lapse, at.now)
+			}
+			if c.Late(gone.Read("", 0, at.now.Add(2*ttl), at.now.Add(2*ttl))) {
+				t.Errorf("lapse %d, at %d: one that is gone is late", lapse, at.now)
 			}
 		}
 	}
 }
 
 // TestAStoreThatIsAwayIsNotSlow: renewals that got no answer in time ask for a longer TTL, unless no read was answered
-// either.
+// either, or they were refused.
 func TestAStoreThatIsAwayIsNotSlow(t *testing.T) {
 	t.Parallel()
-	for read, want := range map[string]uint8{"": 1, "connection refused": 0} { // order-free: each alone
+	for says, want := range map[struct { // order-free: each alone
+		read    string
+		outcome outbox.Outcome
+	}]uint8{{"", outbox.Unknown}: 1, {"connection refused", outbox.Unknown}: 0, {"", outbox.Refused}: 0} {
 		c, _ := joined(RenewLate)
 		c.Longest = 8 * ttl
+		if says.outcome == outbox.Refused {
+			c.lapse, c.Is = Confirm, PhaseLeaving // in which it goes on
+		}
 		for range 3 {
 			c.Own.Asking = heartbeat.Asking{Busy: true, Asked: c.At}
 			c.At = c.At.Add(ttl / 3)
-			c.Answered(read)
-			c.Renewed(Renewed{Now: c.At, Key: c.Own.Key, TTL: ttl, Outcome: outbox.Unknown, Err: "too late"})
+			c.Answered(says.read)
+			c.Renewed(Renewed{Now: c.At, Key: c.Own.Key, TTL: ttl, Outcome: says.outcome, Err: "too late"})
 		}
 		if c.Pace.Doubled != want {
-			t.Errorf("reads are answered %q: the TTL is doubled %d times, want %d", read, c.Pace.Doubled, want)
+			t.Errorf("%+v: the TTL is doubled %d times, want %d", says, c.Pace.Doubled, want)
 		}
 	}
 }

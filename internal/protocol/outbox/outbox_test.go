@@ -168,3 +168,58 @@ func (w *world) judge() {
 		}
 	}
 }
+
+// TestWhatGoesIntoAnEntry: what the state asks for before requests, unless they are held back; what was refused goes
+// alone, and so do, one after the other, things that readers passed over together.
+func TestWhatGoesIntoAnEntry(t *testing.T) {
+	t.Parallel()
+	kill := func(jobs ...cluster.JobID) (out []cluster.Command) {
+		for _, id := range jobs {
+			out = append(out, cluster.KillJob{Job: id})
+		}
+		return out
+	}
+	goes := func(b outbox.Box, own []cluster.Command, holdBack bool, want ...cluster.Command) outbox.Box {
+		t.Helper()
+		b = b.Compose(9, "w", cluster.Value{}, own, holdBack)
+		var got []cluster.Command
+		if b.Pending != nil {
+			got = b.Pending.Entry.Commands
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the entry has %v, want %v", got, want)
+		}
+		return b
+	}
+	done := func(b outbox.Box, accepted bool) outbox.Box {
+		b, _ = b.Applied(9, slices.Repeat([]cluster.Result{{Accepted: accepted}}, len(b.Pending.Entry.Commands)))
+		return b
+	}
+	var b outbox.Box
+	b.Queue = make([]outbox.Request, 0, 8)
+	b = b.With(outbox.Request{ID: 1, Commands: kill("r")})
+	one, two := b.With(outbox.Request{ID: 2, Commands: kill("s")}), b.With(outbox.Request{ID: 2, Commands: kill("t")})
+	goes(one, nil, false, kill("r", "s")...)
+	goes(two, nil, false, kill("r", "t")...)
+	goes(one, kill("x"), true, kill("x")...)
+	goes(one, nil, true)
+
+	refused := done(goes(one, kill("x", "y"), true, kill("x", "y")...), false)
+	if refused.Refused != 2 {
+		t.Errorf("%d were refused, want 2", refused.Refused)
+	}
+	refused = done(goes(refused, kill("x", "y"), false, kill("x")...), true)
+	goes(refused, kill("x", "y"), false, kill("y")...)
+
+	over := goes(one, kill("x"), false, kill("x", "r", "s")...)
+	over, _ = over.At(3).At(4).Passed(4, 9)
+	for _, job := range []cluster.JobID{"x", "r", "s"} {
+		var own []cluster.Command
+		if job == "x" {
+			own = kill("x")
+		}
+		over = done(goes(over, own, false, kill(job)...), true)
+	}
+	over = over.With(outbox.Request{ID: 3, Commands: kill("u")}).With(outbox.Request{ID: 4, Commands: kill("v")})
+	goes(over, nil, false, kill("u", "v")...)
+}
