@@ -49,6 +49,21 @@ func (w *world) shared() {
 	w.oracle.violate("G8", "%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved())
 }
 
+// laidOut reports whether the shares of a pool have owners, and none of a former layout is there. A death just before
+// all was well may have begun a layout that has moved nothing yet.
+func laidOut(v *cluster.Value) bool {
+	if _, ok := v.Job("shared"); !ok {
+		return true
+	}
+	there := false
+	for p := range v.PartitionsOf("shared") {
+		if there = true; p.Dropped || p.Offered || p.Owner == "" {
+			return false
+		}
+	}
+	return there
+}
+
 // changesInPeace bounds the changes after the last fault: a write that was late for minutes may still change the
 // members, and a finished partition the load. Sharing begins again after each.
 const changesInPeace = 10

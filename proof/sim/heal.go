@@ -65,6 +65,7 @@ func (w *world) heal() {
 
 // still is the second half of G8: nothing moves without a cause.
 func (w *world) still() {
+	w.until(w.now+2*int64(w.plan.ttl), func() bool { return laidOut(&w.oracle.ref) })
 	causes, tokens := w.causes(), w.steadyTokens()
 	w.pass(2 * w.plan.ttl)
 	if w.broken() || w.causes() != causes {

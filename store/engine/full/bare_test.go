@@ -207,16 +207,21 @@ func TestALateCreateComesToNothing(t *testing.T) {
 		m, ctx := drivermap.New(), t.Context()
 		dead := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
 		guardian := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
-		other := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
-		other.EndKey("pulse/b/1")
+		var requests atomic.Int64
+		other := full.NewEndable(polled{m.Open(), func() error { requests.Add(1); return nil }},
+			full.Options{Place: "here"})
+		other.EndKey("locks/y", "pulse/b/1")
+		other.EndKey("locks/y", "pulse/b/1")
 		for _, key := range []string{"", "life pulse/a/1", "pulse/a/1"} {
 			if err := guardian.EndSession(ctx, key); err == nil {
 				t.Errorf("the key %q, of another kind of store, was taken", key)
 			}
 		}
-		must.Succeed(t, guardian.EndSession(ctx, dead.EndKey("pulse/a/1").Text))
-		if _, err := dead.Put(ctx, store.Doc{Key: "pulse/a/1"}); !errors.Is(err, store.ErrSession) {
-			t.Errorf("a late create: %v", err)
+		must.Succeed(t, guardian.EndSession(ctx, dead.EndKey("locks/x", "pulse/a/1").Text))
+		for _, key := range []string{"locks/x", "pulse/a/1"} {
+			if _, err := dead.Put(ctx, store.Doc{Key: key}); !errors.Is(err, store.ErrSession) {
+				t.Errorf("a late create of %s: %v", key, err)
+			}
 		}
 		later := store.Doc{Key: "pulse/a/2"} // of another handle, whatever its key
 		v := must.Get(other.Put(ctx, later))(t)
@@ -224,34 +229,60 @@ func TestALateCreateComesToNothing(t *testing.T) {
 		must.Succeed(t, other.Delete(ctx, later.Key, v))
 		must.Succeed(t, errors.Join(dead.Close(), guardian.Close()))
 		rows := func() int {
-			r := must.Get(m.Open().Read(ctx, driver.Query{From: "d/pulse/", To: "d/pulse0", Limit: 9}))(t)
+			r := must.Get(m.Open().Read(ctx, driver.Query{From: "d/", To: "d0", Limit: 9}))(t)
 			return len(r.Range)
 		}
 		time.Sleep(2*engine.Quiet - time.Second)
-		if n := rows(); n != 1 {
+		if n := rows(); n != 2 {
 			t.Errorf("%d tombstones before their time", n)
 		}
 		time.Sleep(2 * time.Second)
 		if n := rows(); n != 0 {
 			t.Errorf("%d tombstones are left", n)
 		}
+		before := requests.Load()
+		time.Sleep(10 * engine.Quiet)
+		if n := requests.Load() - before; n != 20 {
+			t.Errorf("%d requests for ten looks at two folders", n)
+		}
 		must.Succeed(t, other.Close())
 	})
 }
 
 // stuck is a driver that answers no read, until it may no more.
-type stuck struct{ polled }
+type stuck struct {
+	polled
+	calls *sync.WaitGroup
+	made  *atomic.Int64
+}
 
-func (stuck) Read(ctx context.Context, _ driver.Query) (driver.Rows, error) {
+func (s stuck) Read(ctx context.Context, _ driver.Query) (driver.Rows, error) {
+	s.made.Add(1)
+	s.calls.Add(1)
+	defer s.calls.Done()
 	<-ctx.Done()
 	return driver.Rows{}, ctx.Err()
 }
 
-// TestWhyACallEnds: a call that is under way tells why its ctx has ended, or that the handle was closed.
+// Close waits for what is under way, as drivers do.
+func (s stuck) Close() error {
+	s.calls.Wait()
+	return s.polled.Close()
+}
+
+// TestWhyACallEnds: a call that is under way tells why its ctx has ended, or that the handle was closed. One whose ctx
+// has ended before is not made.
 func TestWhyACallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := full.NewBare(stuck{polled{drivermap.New().Open(), pass}}, full.Options{Place: "here"})
+		var under sync.WaitGroup
+		var made atomic.Int64
+		s := full.NewBare(stuck{polled{drivermap.New().Open(), pass}, &under, &made}, full.Options{Place: "here"})
 		cause := errors.New("no time")
+		over, end := context.WithCancelCause(t.Context())
+		end(cause)
+		if _, err := s.Get(over, "a"); !errors.Is(err, cause) || made.Load() != 0 {
+			t.Errorf("a call whose ctx had ended: %v, %d requests", err, made.Load())
+		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var impatient, closed error
 		var calls sync.WaitGroup

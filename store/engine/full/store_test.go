@@ -303,3 +303,45 @@ func TestReadOnly(t *testing.T) {
 		t.Error("a refused change has asked the store")
 	}
 }
+
+// hung is a driver whose leases do not end, and answer no write.
+type hung struct{ *handle }
+
+type hungLease struct{ driver.Lease }
+
+func (h hung) Lease(ctx context.Context, ttl time.Duration) (driver.Lease, error) {
+	l, err := h.handle.Lease(ctx, ttl)
+	return hungLease{l}, err
+}
+
+func (hungLease) End(ctx context.Context) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (hungLease) Swap(ctx context.Context, _ driver.Op) (driver.Version, error) {
+	<-ctx.Done()
+	return "", fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
+}
+
+// TestCloseDoesNotWaitLong for a store that does not answer, though it has sessions to end. What is on its way then may
+// yet be done.
+func TestCloseDoesNotWaitLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace()
+		s := New(hung{&handle{Handle: p.Map.Open(), of: p}}, Options{Place: "here"})
+		n := must.Get(s.OpenSession(t.Context(), time.Minute))(t)
+		var put error
+		var puts sync.WaitGroup
+		puts.Go(func() { _, put = n.Put(t.Context(), store.Doc{Key: "a"}) })
+		synctest.Wait()
+		began := time.Now()
+		must.Succeed(t, s.Close())
+		if took := time.Since(began); took == 0 || took > 5*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if puts.Wait(); !errors.Is(put, store.ErrUnknown) || errors.Is(put, store.ErrSession) {
+			t.Errorf("a write on its way: %v", put)
+		}
+	})
+}
