@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -173,23 +175,9 @@ func (w *world) judge() {
 // alone, and so do, one after the other, things that readers passed over together.
 func TestWhatGoesIntoAnEntry(t *testing.T) {
 	t.Parallel()
-	kill := func(jobs ...cluster.JobID) (out []cluster.Command) {
-		for _, id := range jobs {
-			out = append(out, cluster.KillJob{Job: id})
-		}
-		return out
-	}
 	goes := func(b outbox.Box, own []cluster.Command, holdBack bool, want ...cluster.Command) outbox.Box {
 		t.Helper()
-		b = b.Compose(9, "w", cluster.Value{}, own, holdBack)
-		var got []cluster.Command
-		if b.Pending != nil {
-			got = b.Pending.Entry.Commands
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("the entry has %v, want %v", got, want)
-		}
-		return b
+		return compose(t, b, 9, own, holdBack, want...)
 	}
 	done := func(b outbox.Box, accepted bool) outbox.Box {
 		b, _ = b.Applied(9, slices.Repeat([]cluster.Result{{Accepted: accepted}}, len(b.Pending.Entry.Commands)))
@@ -222,4 +210,122 @@ func TestWhatGoesIntoAnEntry(t *testing.T) {
 	}
 	over = over.With(outbox.Request{ID: 3, Commands: kill("u")}).With(outbox.Request{ID: 4, Commands: kill("v")})
 	goes(over, nil, false, kill("u", "v")...)
+}
+
+func kill(jobs ...cluster.JobID) (out []cluster.Command) {
+	for _, id := range jobs {
+		out = append(out, cluster.KillJob{Job: id})
+	}
+	return out
+}
+
+func compose(t *testing.T, b outbox.Box, now protocol.Instant, own []cluster.Command, holdBack bool,
+	want ...cluster.Command) outbox.Box {
+	t.Helper()
+	b = b.Compose(now, "w", cluster.Value{}, own, holdBack)
+	var got []cluster.Command
+	if b.Pending != nil {
+		got = b.Pending.Entry.Commands
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the entry has %v, want %v", got, want)
+	}
+	return b
+}
+
+// TestWhatBecomesOfAnEntry: one row for each outcome of an append, of an entry with these requests behind what the
+// state asked for.
+func TestWhatBecomesOfAnEntry(t *testing.T) {
+	t.Parallel()
+	type outcome func(outbox.Box) (outbox.Box, []outbox.Answer)
+	failed := func(o outbox.Outcome) outcome {
+		return func(b outbox.Box) (outbox.Box, []outbox.Answer) { return b.Failed(o, "why", 50) }
+	}
+	passed := func(acks int, applied cluster.Index) outcome {
+		return func(b outbox.Box) (outbox.Box, []outbox.Answer) {
+			for range acks {
+				b = b.At(7)
+			}
+			return b.Passed(applied, 9)
+		}
+	}
+	lost := func(wrote uint64) outcome {
+		return func(b outbox.Box) (outbox.Box, []outbox.Answer) { return b.Lost(wrote) }
+	}
+	maybe := func(then outcome) outcome {
+		return func(b outbox.Box) (outbox.Box, []outbox.Answer) {
+			b, _ = b.Failed(outbox.Unknown, "why", 50)
+			return then(b)
+		}
+	}
+	x, y, r, s := kill("x"), kill("x", "y"), kill("r"), kill("r", "s")
+	for name, c := range map[string]struct { // order-free: each alone
+		own      []cluster.Command
+		requests [][]cluster.Command
+		then     outcome
+		want     string // pending, queued, limit, refused, next, answers
+	}{
+		"not done":                    {x, [][]cluster.Command{r}, failed(outbox.NotDone), "false 1 0 0 50"},
+		"unknown":                     {x, [][]cluster.Command{r}, failed(outbox.Unknown), "true 0 0 0 50"},
+		"unknown, then not done":      {x, [][]cluster.Command{r}, maybe(failed(outbox.NotDone)), "true 0 0 0 50"},
+		"too large":                   {x, [][]cluster.Command{r, r}, failed(outbox.Refused), "false 2 1 0 0"},
+		"requests too large":          {nil, [][]cluster.Command{s, s}, failed(outbox.Refused), "false 2 2 0 0"},
+		"one request too large":       {nil, [][]cluster.Command{s}, failed(outbox.Refused), "false 0 0 0 0 why/false"},
+		"unknown, then too large":     {x, [][]cluster.Command{r}, maybe(failed(outbox.Refused)), "false 0 0 0 50 why/true"},
+		"what is wanted too large":    {x, nil, failed(outbox.Refused), "false 0 0 1 0"},
+		"much that is wanted, too":    {y, nil, failed(outbox.Refused), "false 0 1 0 0"},
+		"trimmed, and not written":    {x, [][]cluster.Command{r}, lost(0), "true 0 0 0 0"},
+		"trimmed, and written":        {x, [][]cluster.Command{r}, lost(1), "false 0 0 0 0 it/true"},
+		"acknowledged once":           {nil, [][]cluster.Command{r}, passed(1, 9), "true 0 0 0 0"},
+		"acknowledged twice, unread":  {nil, [][]cluster.Command{r}, passed(2, 6), "true 0 0 0 0"},
+		"one request is passed over":  {nil, [][]cluster.Command{r}, passed(2, 7), "false 0 0 1 0 it/false"},
+		"what is wanted is, too":      {x, nil, passed(2, 7), "false 0 0 1 0"},
+		"of several nobody can say":   {x, [][]cluster.Command{r}, passed(2, 7), "false 1 0 0 0"},
+		"acknowledged, and not there": {x, [][]cluster.Command{r}, passed(0, 9), "true 0 0 0 0"},
+	} {
+		var b outbox.Box
+		for i, commands := range c.requests {
+			b = b.With(outbox.Request{ID: uint64(i), Commands: commands})
+		}
+		b, answers := c.then(b.Compose(9, "w", cluster.Value{}, c.own, false))
+		got := fmt.Sprint(b.Pending != nil, len(b.Queue), b.Limit, b.Refused, b.Next)
+		for _, a := range answers {
+			why, _, _ := strings.Cut(a.Err, " ")
+			got += fmt.Sprintf(" %s/%t", why, a.Unknown)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestWhatIsRefusedAgain is tried ever more seldom, whatever it says to people; an acknowledged entry is appended again
+// when all before it has been read.
+func TestWhatIsRefusedAgain(t *testing.T) {
+	t.Parallel()
+	var b outbox.Box
+	now := protocol.Instant(9)
+	leave := func(reason string) cluster.Command {
+		return cluster.LeaveCluster{Member: "m", Incarnation: 1, Reason: reason}
+	}
+	for try, pause := range []time.Duration{0, 0, 0, time.Second, 2 * time.Second, 4 * time.Second} {
+		reason := fmt.Sprint("silent for ", try)
+		b = compose(t, b, now, []cluster.Command{leave(reason)}, false, leave(reason))
+		if b = b.At(5); b.Again(4) || !b.Again(5) {
+			t.Error("it is appended again before all is read, or never")
+		}
+		b, _ = b.Applied(now, []cluster.Result{{}})
+		if pause > 0 {
+			b = compose(t, b, now.Add(pause)-1, []cluster.Command{leave("early")}, false)
+		}
+		now = now.Add(pause)
+	}
+	b = compose(t, b, now-1, nil, false) // nobody wants it any more: it is forgotten
+	compose(t, b, now, []cluster.Command{leave("later")}, false, leave("later"))
+	b = outbox.Box{Limit: 2}
+	for id := range uint64(3) {
+		b = b.With(outbox.Request{ID: id, Commands: kill("r")})
+	}
+	compose(t, b, now, kill("x"), false, kill("x", "r")...)
+	compose(t, b, now, kill("x", "y", "z"), false, kill("x", "y")...)
 }
