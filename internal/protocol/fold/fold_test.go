@@ -61,6 +61,27 @@ func TestAClientAppends(t *testing.T) {
 	}
 }
 
+// TestAClientSaysEachEntry under a number and a name of its own, beside others that use the same numbers.
+func TestAClientSaysEachEntry(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	encode := func(_ cluster.Value, e cluster.Entry) ([]byte, error) { return e.Encode(), nil }
+	one, two := &fold.Client{Log: docs, Encode: encode}, &fold.Client{Log: docs, Encode: encode}
+	says := func(c *fold.Client, cmd cluster.Command, accepted bool) {
+		t.Helper()
+		results, err := c.Propose(t.Context(), cmd)
+		if err != nil || len(results) != 1 || results[0].Accepted != accepted {
+			t.Errorf("%v: %+v, %v, want one answer, accepted: %t", cmd, results, err, accepted)
+		}
+	}
+	for range 3 {
+		says(one, cluster.Configure{Retention: 5}, true)
+		says(two, cluster.KillJob{Job: "none"}, false)
+		says(two, cluster.Configure{Retention: 6}, true)
+		says(one, cluster.KillJob{Job: "none"}, false)
+	}
+}
+
 // stuck is a log whose entries are trimmed up to its snapshot, which does not help.
 type stuck struct {
 	store.Log

@@ -1,7 +1,9 @@
 package fold
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
@@ -121,6 +123,7 @@ func TestWhenASnapshotIsTaken(t *testing.T) {
 	t.Parallel()
 	const window = int(cluster.BaseEvery)
 	p := newPupil()
+	last := 0
 	saves := func(what string, want int) {
 		t.Helper()
 		p.End()
@@ -128,11 +131,15 @@ func TestWhenASnapshotIsTaken(t *testing.T) {
 		got := 0
 		for _, e := range p.End() {
 			got = int(e.(member.SaveSnapshot).Value.Index())
+			if trims := int(e.(member.SaveSnapshot).TrimTo); trims != last {
+				t.Errorf("%s it frees what is up to %d, want %d", what, trims, last)
+			}
+			last = got
 		}
-		if got != want {
+		if got != want || p.Log.Saving != (want > 0) {
 			t.Errorf("%s it takes one at %d, want %d", what, got, want)
 		}
-		p.Log.Saving = false
+		must.Succeed(t, p.Log.Take(&p.Core, p, member.SnapshotSaved{}))
 	}
 	p.reads(t, 1, window)
 	saves("after half as many", 0)
@@ -155,6 +162,28 @@ func TestWhenASnapshotIsTaken(t *testing.T) {
 	saves("a window after one that was read", 0)
 	p.reads(t, 7*window+1, 8*window)
 	saves("two windows after one that was read", 8*window)
+	p.reads(t, 8*window+1, 9*window)
+	each := p.Log.cost / window // entries that cost all the same
+	for name, c := range map[string]struct {
+		cost   int
+		saving bool
+		writes bool
+		want   bool
+	}{
+		"it is dear":                {window * each, false, true, true},
+		"it is a bit too cheap":     {window*each + 1, false, true, false},
+		"one is being written":      {window * each, true, true, false},
+		"another one writes them":   {window * each, false, false, false},
+		"there is no bound of cost": {0, false, true, false},
+	} {
+		p := *p
+		p.End()
+		p.Log.Saving = c.saving
+		p.Log.Save(&p.Core, c.cost, func() bool { return c.writes })
+		if got := len(p.End()) == 1; got != c.want || got && p.Log.cost != 0 {
+			t.Errorf("%s: it takes one: %t, and %d is left", name, got, p.Log.cost)
+		}
+	}
 }
 
 // TestAnotherHistory is told by one member, with its newest entry; a copy of a history, which keeps the newest points,
@@ -170,7 +199,7 @@ func TestAnotherHistory(t *testing.T) {
 		p.reads(t, 4, 5)
 		var told []string
 		for _, e := range p.End() {
-			if r, ok := e.(member.Refusing); ok {
+			if r, ok := e.(member.Refusing); ok && strings.HasPrefix(r.Reason, cluster.OtherHistory) {
 				told = append(told, r.Key)
 			}
 		}
@@ -202,5 +231,137 @@ func TestAnotherHistory(t *testing.T) {
 		if got := a.agrees(c.e, c.newer); got != c.want {
 			t.Errorf("base %d with chain %d: %t, want %t", c.e.BaseIndex, c.e.BaseChain, got, c.want)
 		}
+	}
+}
+
+// TestADoubtIsResolved by the store, which is asked once at a time: it has the same history, or another one, or cannot
+// tell yet. Then an entry of another history is its writer's fault for a while.
+func TestADoubtIsResolved(t *testing.T) {
+	t.Parallel()
+	p := newPupil()
+	p.reads(t, 1, 3)
+	at := member.PointOf(p.Log.Value)
+	doubt := func() bool {
+		p.End()
+		p.other = 1
+		p.reads(t, len(p.log)+1, len(p.log)+1)
+		p.other = 0
+		p.End()
+		p.Log.Check(&p.Core)
+		return slices.Contains(p.End(), member.Effect(member.CheckLog{At: p.Log.Value.Index()}))
+	}
+	p.End()
+	if p.Log.Check(&p.Core); len(p.End()) != 0 {
+		t.Error("it asks without a doubt")
+	}
+	if !doubt() {
+		t.Fatal("it does not ask")
+	}
+	if p.Log.Check(&p.Core); len(p.End()) != 0 {
+		t.Error("it asks twice")
+	}
+	now := member.PointOf(p.Log.Value)
+	for _, c := range []struct {
+		has   member.Point
+		err   string
+		ends  bool
+		doubt bool
+	}{
+		{at, "away", false, true},
+		{member.Point{Index: now.Index + 9}, "", false, true}, // a newer snapshot
+		{member.Point{Index: now.Index - 1}, "", true, true},
+		{member.Point{Index: now.Index, Chain: now.Chain + 1}, "", true, true},
+		{now, "", false, false},
+	} {
+		p.Log.History.asking = true
+		err := p.Log.Take(&p.Core, p, member.LogChecked{Asked: now.Index, Has: c.has, Err: c.err})
+		if (err != nil) != c.ends || p.Log.History.Doubted != c.doubt {
+			t.Errorf("the store has %+v: %v, doubt %t", c.has, err, p.Log.History.Doubted)
+		}
+		p.End() // what it tells of the store
+		if p.Log.Check(&p.Core); len(p.End()) != 0 {
+			t.Error("it asks again before a poll is over")
+		}
+	}
+	if doubt() {
+		t.Error("what was sure a moment ago is doubted")
+	}
+	if p.At += pupilPoll; !doubt() {
+		t.Error("what was sure a poll ago is not doubted")
+	}
+}
+
+// TestWhatTheLogLacks: what was trimmed is read of the snapshot, which is taken where it is newer; a log that is shorter
+// than what was read of it ends the member; and what is acknowledged further on has to be read first.
+func TestWhatTheLogLacks(t *testing.T) {
+	t.Parallel()
+	p := newPupil()
+	p.Log.Look(&p.Core, false)
+	must.Succeed(t, p.Log.Take(&p.Core, p, member.Read{Truncated: true}))
+	if !slices.Contains(p.End(), member.Effect(member.ReadSnapshot{})) || !p.Log.Busy || !p.Log.Snap {
+		t.Errorf("it does not read the snapshot: %+v", p.Log)
+	}
+	for range 3 {
+		p.writes()
+	}
+	older := p.whole
+	p.writes()
+	halt := errors.New("of a newer format")
+	for _, c := range []struct {
+		read member.SnapshotRead
+		at   cluster.Index
+		err  error
+	}{
+		{member.SnapshotRead{Err: "away"}, 0, nil},
+		{member.SnapshotRead{}, 0, nil},
+		{member.SnapshotRead{Found: true, Value: p.whole}, 4, nil},
+		{member.SnapshotRead{Found: true, Value: older}, 4, nil},
+		{member.SnapshotRead{Halt: halt, Found: true, Value: p.whole}, 4, halt},
+	} {
+		p.Log.Busy, p.Log.Snap = true, true
+		if err := p.Log.Take(&p.Core, p, c.read); !errors.Is(err, c.err) || p.Log.Value.Index() != c.at || p.Log.Busy ||
+			p.Log.Snap {
+			t.Errorf("by %+v: %v, at %d", c.read, err, p.Log.Value.Index())
+		}
+	}
+	p.Log.Hint = false
+	kill := func() []cluster.Command { return []cluster.Command{cluster.KillJob{Job: "x"}} }
+	p.Log.Append(&p.Core, false, kill)
+	must.Succeed(t, p.Log.Take(&p.Core, p, member.Appended{Seq: 1, Outcome: outbox.Done, Index: 6}))
+	if !p.Log.Hint || p.Log.Out.Pending == nil || p.Log.Out.Pending.Known != 6 {
+		t.Errorf("its entry has index 6, and it has read 4: %+v", p.Log)
+	}
+	if e, ok := p.Log.Say(&p.Core, false, kill); ok {
+		t.Errorf("it appends %v again before it has read it", e.Commands)
+	}
+	p.Log.Look(&p.Core, false)
+	var other *protocol.DivergedError
+	if err := p.Log.Take(&p.Core, p, member.Read{Page: store.Page{Head: 3}}); !errors.As(err, &other) {
+		t.Errorf("of a log that is shorter: %v", err)
+	}
+	odd := store.Record{Index: 5, Data: []byte{0xE7, 99, 1, 'x'}}
+	if err := p.Log.Take(&p.Core, p, member.Read{Page: store.Page{Head: 5, Records: []store.Record{odd}}}); err == nil {
+		t.Error("an entry of a newer format is passed over")
+	}
+}
+
+// TestWhoLeaves says so once nothing runs, if it is in; and of all that are joined one comes first.
+func TestWhoLeaves(t *testing.T) {
+	t.Parallel()
+	p := newPupil()
+	p.log = append(p.log, store.Record{Index: 1, Data: cluster.Entry{Writer: "w", Seq: 1,
+		Commands: []cluster.Command{cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1"}}}.Encode()})
+	p.reads(t, 1, 1)
+	m, _ := p.Log.Value.Member("a")
+	if !p.Reader.First() || (&pupil{Reader: Reader{Core: member.NewCore(member.Params{Member: "b"}, member.Confirm),
+		Log: p.Log}}).Reader.First() {
+		t.Error("the first of those that are joined is another one")
+	}
+	if got := p.Leaves(m, true); len(got) != 1 || got[0].(cluster.LeaveCluster).Member != "a" {
+		t.Errorf("it leaves by %v", got)
+	}
+	p.Given.Version = 1 // its supervisor has yet to hear
+	if got := append(p.Leaves(m, true), p.Leaves(m, false)...); len(got) != 0 {
+		t.Errorf("it leaves by %v", got)
 	}
 }
