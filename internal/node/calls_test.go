@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -145,7 +146,8 @@ func TestAFailedAttemptIsJournaled(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		bad := call.NewFunc("bad", func(context.Context, int) (int, error) { panic("no luck") }, call.Options{})
-		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{bad} })
+		path := filepath.Join(t.TempDir(), "witness")
+		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions, c.WitnessPath = 1, []call.Function{bad}, path })
 		h := must.Get(caller(t, s).Submit(t.Context(), "bad", []byte("1"), call.Options{Attempts: 2, Backoff: -1}))(t)
 		if _, err := h.Wait(t.Context()); err == nil {
 			t.Error("it did not fail")
@@ -167,6 +169,9 @@ func TestAFailedAttemptIsJournaled(t *testing.T) {
 		if st := a.Status().Calls; st.Failed != 1 || st.Retried != 1 {
 			t.Errorf("it counted %+v", st)
 		}
+		if got := witnessed(t, path, partitionOfCall(h.ID())); got != "join start stop start stop" {
+			t.Errorf("the witness saw %q", got)
+		}
 	})
 }
 
@@ -176,11 +181,6 @@ func TestFunctionsNeedSlots(t *testing.T) {
 	for want, c := range map[string]Config{
 		"no slots": {Functions: []call.Function{f}},
 		"two":      {Functions: []call.Function{f, f}, Slots: 1},
-		"bad name": {Functions: []call.Function{call.NewFunc("bad name",
-			func(context.Context, int) (int, error) { return 0, nil }, call.Options{})}, Slots: 1},
-		"nothing": {Functions: []call.Function{call.NewFunc[int, int]("empty", nil, call.Options{})}, Slots: 1},
-		"Attempts": {Functions: []call.Function{call.NewFunc("f",
-			func(context.Context, int) (int, error) { return 0, nil }, call.Options{Attempts: -1})}, Slots: 1},
 	} {
 		c.Member, c.Store, c.Protocol = "a", memory.New().Open(), replica.Protocol{}
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,10 +1,10 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -95,6 +95,17 @@ func TestWhatAbsenceKnows(t *testing.T) {
 	if d, known, handed := a.before("x", "", "a", 600); d != 400 || !known || handed {
 		t.Errorf("of a partition that waited and was given to this member: %v, %t, %t, want 400ns", d, known, handed)
 	}
+	var other absence // of b, which did not get it
+	other.look(valueOf(t, here...), "b", 100)
+	other.look(v, "b", 200)
+	if d, _, handed := other.before("x", "a", "b", 300); !handed {
+		t.Errorf("what another member got waited for %v", d)
+	}
+	for _, from := range []cluster.MemberID{"b", "gone before"} { // who had it may have stopped at any time
+		if d, known, handed := other.before("y", from, "b", 400); d != 300 || known || handed {
+			t.Errorf("from %s: %v, known %t, handed %t", from, d, known, handed)
+		}
+	}
 	a.look(valueOf(t, here...), "a", 700) // from before it was claimed
 	a.look(v, "a", 800)
 	if d, _, handed := a.before("x", "b", "a", 900); !handed {
@@ -107,20 +118,35 @@ func TestWhatAbsenceKnows(t *testing.T) {
 	}
 }
 
-// TestWhatStatsCount: a run that starts again under its token is no move; a definition is malformed until it is
-// well, or gone.
+// TestWhatStatsCount: a run that starts again under its token is no move, and what is owned is never forgotten; a
+// definition is malformed until it is well, or gone. Of a gap whose beginning nobody has seen only the longest one knows.
 func TestWhatStatsCount(t *testing.T) {
 	t.Parallel()
 	ta := newStats()
-	none := func() func(cluster.PartitionID) bool { return func(cluster.PartitionID) bool { return true } }
-	first := []bool{ta.first("p", 1, none)}
+	sweeps := 0
+	owned := func() func(cluster.PartitionID) bool {
+		sweeps++
+		return func(p cluster.PartitionID) bool { return p == "p" || strings.HasPrefix(string(p), "1") }
+	}
+	first := []bool{ta.first("p", 1, owned)}
 	ta.stopped("p", 5)
-	if first = append(first, ta.first("p", 1, none), ta.first("p", 2, none)); !slices.Equal(first,
-		[]bool{true, false, true}) {
+	first = append(first, ta.first("p", 1, owned), ta.first("p", 2, owned))
+	for i := range 10 * minTold {
+		ta.first(cluster.PartitionID(fmt.Sprint(i)), 1, owned)
+	}
+	if first = append(first, ta.first("p", 2, owned)); !slices.Equal(first, []bool{true, false, true, false}) {
 		t.Errorf("first under its token: %v", first)
+	}
+	if len(ta.told) > 6*minTold || sweeps < 2 || sweeps > 20 {
+		t.Errorf("it remembers %d after %d sweeps", len(ta.told), sweeps)
 	}
 	if d, again := ta.startsAgain("p", 12); d != 7 || !again {
 		t.Errorf("not run for %v, %t", d, again)
+	}
+	ta.gap(3)
+	ta.atLeast(5)
+	if ta.gap(-1); ta.read().longest != 5 || ta.read().gap.Count != 2 || ta.read().gap.Sum != 3 {
+		t.Errorf("the gaps are %+v", ta.read())
 	}
 	for i, r := range []journal.Record{
 		{Kind: journal.Malformed, Partition: "a"}, {Kind: journal.Malformed, Partition: "b"},
@@ -138,9 +164,8 @@ type dropping struct {
 	store.Docs
 	store.Queue
 	dropped []string
-	fail    error // of each drop
-	gone    string
-	meets   func() // called before a document is found gone
+	fail    error            // of each drop
+	ends    map[string]error // of the removal of a document
 }
 
 func (d *dropping) DropFlow(_ context.Context, flow string) error {
@@ -149,11 +174,8 @@ func (d *dropping) DropFlow(_ context.Context, flow string) error {
 }
 
 func (d *dropping) Delete(ctx context.Context, key string, v store.Version) error {
-	if key == d.gone {
-		if d.meets != nil {
-			d.meets()
-		}
-		return store.ErrNotFound
+	if err := d.ends[key]; err != nil {
+		return err
 	}
 	return d.Docs.Delete(ctx, key, v)
 }
@@ -170,16 +192,19 @@ func TestWhichFlowsAreDropped(t *testing.T) {
 		_, err := docs.Put(t.Context(), store.Doc{Key: supervisor.FlowPrefix + name})
 		must.Succeed(t, err)
 	}
-	d := &dropping{Docs: docs, gone: supervisor.FlowPrefix + "removed@1"}
+	removed := supervisor.FlowPrefix + "removed@1"
+	d := &dropping{Docs: docs, ends: map[string]error{removed: store.ErrNotFound}}
 	must.Succeed(t, dropFlows(t.Context(), v, d, d))
 	if want := []string{"again@1", "removed@1", "zz@1"}; !slices.Equal(d.dropped, want) {
 		t.Errorf("dropped %q, want %q", d.dropped, want)
 	}
-	d.gone, d.fail = "", store.ErrUnavailable
-	if err := dropFlows(t.Context(), v, d, d); !errors.Is(err, store.ErrUnavailable) {
-		t.Error(err)
+	d.ends[removed] = store.ErrUnavailable
+	kept := dropFlows(t.Context(), v, d, d)
+	d.ends, d.fail = nil, store.ErrUnavailable
+	if err := dropFlows(t.Context(), v, d, d); !errors.Is(err, store.ErrUnavailable) || !errors.Is(kept, err) {
+		t.Error(kept, err)
 	}
-	if _, err := docs.Get(t.Context(), supervisor.FlowPrefix+"removed@1"); err != nil {
+	if _, err := docs.Get(t.Context(), removed); err != nil {
 		t.Errorf("nothing names a flow any more that was not dropped: %v", err)
 	}
 }
@@ -223,41 +248,57 @@ func TestAnAnnouncedRestartKeepsItsFile(t *testing.T) {
 		a.submit("on", cluster.TaskSpec{Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)})
 		await(t, "it is kept", func() bool { return openKept(t, path, "a").Tasks() == 1 })
 		a.leave()
-		if n := openKept(t, path, "a").Tasks(); n != 1 {
-			t.Errorf("%d tasks are kept over the restart", n)
+		if n := openKept(t, path, "a").Tasks(); n != 1 || len(a.records(journal.StoreBack)) != 0 {
+			t.Errorf("%d tasks are kept over the restart; %+v", n, a.records(journal.StoreBack))
 		}
 	})
 }
 
-// TestTwoDrainAtOnce: whoever meets another one's document reads it, and says whether the member was drained before.
-func TestTwoDrainAtOnce(t *testing.T) {
+// TestWordsOfTwoAtOnce: whoever meets another one's document reads it, and says whether the member was drained before.
+// A store that refuses is an error.
+func TestWordsOfTwoAtOnce(t *testing.T) {
 	t.Parallel()
-	server := memory.New()
-	other := server.Open()
-	defer other.Close()
-	var met atomic.Bool
-	docs := faults.NewFaulty(server.Open(), func(c faults.Call) faults.Outcome {
-		if c.Op == "put" && !met.Swap(true) {
-			_, err := KeepDrained(context.Background(), other, "m", true, "bob")
-			must.Succeed(t, err)
-		}
-		return faults.Pass
-	})
-	defer docs.Close()
-	if was, err := KeepDrained(t.Context(), docs, "m", true, "ann"); err != nil || !was {
-		t.Errorf("drained before: %t, %v", was, err)
+	type word func(store.Docs) (bool, error)
+	drains := func(on bool) word {
+		return func(d store.Docs) (bool, error) { return KeepDrained(context.Background(), d, "m", on, "ann") }
 	}
-}
-
-// TestTwoUndrainAtOnce: a document that somebody else removes meanwhile is no error.
-func TestTwoUndrainAtOnce(t *testing.T) {
-	t.Parallel()
-	docs := memory.New().Open()
-	defer docs.Close()
-	must.Succeed(t, must.Err(KeepDrained(t.Context(), docs, "m", true, "ann")))
-	must.Succeed(t, must.Err(KeepDrained(t.Context(), &dropping{Docs: docs, gone: drainPrefix + "m", meets: func() {
-		must.Succeed(t, must.Err(KeepDrained(t.Context(), docs, "m", false, "bob")))
-	}}, "m", false, "ann")))
+	evict := func(d store.Docs) (bool, error) {
+		return false, KeepEvicted(context.Background(), d, cluster.Member{ID: "m", Incarnation: 7}, "ann")
+	}
+	drain, undrain := drains(true), drains(false)
+	for _, c := range []struct {
+		there, asks word
+		at          string // the first such call of the store
+		other       word   // comes before it; nil: it is refused
+		want        string
+	}{
+		{nil, drain, "put", drain, "true, <nil>"}, {drain, undrain, "delete", undrain, "false, <nil>"},
+		{nil, evict, "put", evict, "false, <nil>"},
+		{nil, drain, "get", nil, "false, read whether m is drained: "},
+		{nil, drain, "put", nil, "false, keep that m is drained: "},
+		{nil, evict, "get", nil, "false, read whether m is evicted: "},
+		{nil, evict, "put", nil, "false, keep that m is evicted: "},
+	} {
+		inner, met := memory.New().Open(), false
+		defer inner.Close()
+		if c.there != nil {
+			must.Succeed(t, must.Err(c.there(inner)))
+		}
+		was, err := c.asks(faults.NewFaulty(inner, func(call faults.Call) faults.Outcome {
+			switch {
+			case call.Op != c.at || met:
+			case c.other == nil:
+				return faults.Refused
+			default:
+				met = true
+				must.Succeed(t, must.Err(c.other(inner)))
+			}
+			return faults.Pass
+		}))
+		if got := fmt.Sprintf("%t, %v", was, err); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%+v: %s, want %s", c, got, c.want)
+		}
+	}
 }
 
 // TestWhenADrainWaits: not where no other member takes tasks, nor after the member was removed or was told to hurry.
@@ -269,17 +310,19 @@ func TestWhenADrainWaits(t *testing.T) {
 		for name, c := range map[string]struct {
 			others      []cluster.MemberID
 			gone, hurry chan struct{}
+			says        []string
 			asks        int
 			waits       time.Duration
 		}{
-			"alone":      {nil, alive, alive, 0, 0},
-			"removed":    {[]cluster.MemberID{"b"}, gone, alive, 1, 0},
-			"in a hurry": {[]cluster.MemberID{"b"}, alive, gone, 1, 0},
-			"held up":    {[]cluster.MemberID{"b"}, alive, alive, 1, time.Minute},
+			"alone":      {nil, alive, alive, nil, 0, 0},
+			"removed":    {[]cluster.MemberID{"b"}, gone, alive, nil, 1, 0},
+			"in a hurry": {[]cluster.MemberID{"b"}, alive, gone, nil, 1, 0},
+			"not heard":  {[]cluster.MemberID{"b"}, alive, alive, []string{""}, 1, 0},
+			"held up":    {[]cluster.MemberID{"b"}, alive, alive, nil, 1, time.Minute},
 		} {
 			all := membersOf(append([]cluster.MemberID{"a"}, c.others...)...)
 			before := min(len(all), 2) // b joins when a has the task
-			m := &tenant{value: valueOf(t,
+			m := &tenant{says: c.says, value: valueOf(t,
 				slices.Insert(all, before, cluster.Command(cluster.SubmitJob{Job: "here", Spec: spec}))...)}
 			n := &Node{c: Config{Member: "a", DrainTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)},
 				member: m}
@@ -299,6 +342,7 @@ func TestAnEvictionBeforeTheJoin(t *testing.T) {
 	defer docs.Close()
 	n := &Node{c: Config{Member: "a", Store: docs, Logger: slog.New(slog.DiscardHandler)}}
 	n.evict = func(err error) { t.Errorf("evicted: %v", err) }
+	must.Succeed(t, n.readEvicted()) // there is no such word
 	must.Succeed(t, KeepEvicted(t.Context(), docs, cluster.Member{ID: "a", Incarnation: 7}, "ann"))
 	must.Succeed(t, n.readEvicted())
 	n.first.Store(8)
@@ -322,8 +366,8 @@ func TestWhyATaskIsTaken(t *testing.T) {
 		work.CauseDrained: {slices.Concat(here, []cluster.Command{cluster.DrainMember{Member: "a", On: true}}), "x"},
 	} {
 		n := &Node{c: Config{Member: "a"}, member: &tenant{value: valueOf(t, c.commands...)}}
-		if got := n.whyRemoved(c.of); !errors.Is(got, want) {
-			t.Errorf("%v, want %v", got, want)
+		if got := n.whyRemoved(c.of); !errors.Is(got, want) || n.owned()(c.of) != (c.of == "x") {
+			t.Errorf("%v, want %v; owned: %t", got, want, n.owned()(c.of))
 		}
 	}
 }
@@ -361,6 +405,9 @@ func TestNewAssignmentsDoNotWait(t *testing.T) {
 		if a := <-out; a.Version != 4 || openKept(t, path, "a").Tasks() != 1 {
 			t.Errorf("version %d is passed on, %d tasks are kept", a.Version, openKept(t, path, "a").Tasks())
 		}
+		if a, open := <-out; open {
+			t.Errorf("after the last one there is %+v", a)
+		}
 	})
 }
 
@@ -380,6 +427,10 @@ func TestANoteIsTriedAgain(t *testing.T) {
 			ill(&cured)(c)
 		})
 		a.submit("sick", cluster.TaskSpec{Type: "ill"})
+		time.Sleep(2 * sinksRest) // waits: in virtual time
+		if d, err := look.Get(t.Context(), SinksPrefix+"a"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("there is nothing to say, and it says %s, %v", d.Value, err)
+		}
 		sinks.say(publish.Status{Name: "kafka://k:1", Stats: publish.Stats{Errors: 3}})
 		time.Sleep(3 * sinksRest) // waits: in virtual time
 		synctest.Wait()
@@ -399,23 +450,4 @@ func TestANoteIsTriedAgain(t *testing.T) {
 			t.Errorf("what sinks say: %+v, %v", told, err)
 		}
 	})
-}
-
-// TestHalfALineOfTheWitness: the line after one that was written in part begins with a new line, also where nothing
-// was written between.
-func TestHalfALineOfTheWitness(t *testing.T) {
-	t.Parallel()
-	for lost := range 2 { // lines before there is space again
-		d := &fullDisk{free: 10}
-		w := &witness{member: "m", file: d, log: slog.New(slog.DiscardHandler)}
-		for i := range lost + 3 {
-			if w.note(0, "start", "p", cluster.Token(i+1)); i == lost {
-				d.free = 1 << 10
-			}
-		}
-		lines := bytes.Split(bytes.TrimSpace(d.Bytes()), []byte("\n"))
-		if len(lines) != 3 || len(lines[0]) != 10 || !json.Valid(lines[1]) || !json.Valid(lines[2]) {
-			t.Errorf("the file has %q", lines)
-		}
-	}
 }

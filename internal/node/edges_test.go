@@ -24,6 +24,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
 )
 
 // valueOf is the value after commands, all of which are accepted.
@@ -52,11 +53,18 @@ func TestWhatANodeTells(t *testing.T) {
 			Clock:     protocol.NewProcessClock()}
 		c.Broker = store.Broker{Queue: memory.New().Open(), Place: "there"}
 		n := must.Get(New(c))(t)
-		if got.Weight != 1 || got.Capacity != 2 || got.Slots != 3 || got.Address != "here" || got.Version != "v" ||
+		if got.Weight != 1 || got.Capacity != 2 || got.Slots != 3 || got.TTL != longTTL || got.Address != "here" || got.Version != "v" ||
 			!got.NoSessions || len(c.Labels) != 2 || len(got.Labels) != 3 || got.Labels[0].Key != "a" ||
 			!slices.IsSortedFunc(got.Labels, func(a, b cluster.Label) int { return strings.Compare(a.Key, b.Key) }) {
 			t.Errorf("the member is %+v, and the labels are %v", got, c.Labels)
 		}
+		if got.Restart || got.Hold != 0 || got.Whole {
+			t.Errorf("unasked, a leave holds its tasks: %+v", got)
+		}
+		if c.Hold = time.Nanosecond; must.Err(New(c)) != nil || !got.Restart || got.Hold != c.Hold {
+			t.Errorf("a leave is no announced restart: %+v", got)
+		}
+		c.Hold = 0
 		if n.c.DrainTimeout != 10*time.Second || n.Status().Sinks == nil || n.Queue() != c.Broker.Queue {
 			t.Errorf("a drain may take %s; the sinks are %v, the queue is %v", n.c.DrainTimeout, n.Status().Sinks, n.Queue())
 		}
@@ -143,6 +151,11 @@ func TestKeptWithoutAClock(t *testing.T) {
 		if r.token("j/t") != 7 {
 			t.Error("it does not run")
 		}
+		for _, c := range []Config{{WitnessPath: filepath.Join(path, "no")}, {Types: work.Types{"x": {Name: "x"}}}} {
+			if c.Member = "a"; openKept(t, path, "a").Run(ctx, c) == nil {
+				t.Errorf("it runs with %+v", c)
+			}
+		}
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -227,7 +240,14 @@ func TestManyLookAtTheWholeValue(t *testing.T) {
 		if n.Whole().Index() != 2 {
 			t.Error("the store answers again, and what it says is not shown")
 		}
-		n.endWhole()
+		l.hangs = make(chan struct{})
+		last, began := n.observation(), time.Now()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		n.wakeLookers(ended)
+		if <-last.done; time.Since(began) > 0 {
+			t.Errorf("the end waits for the store, for %v", time.Since(began))
+		}
 	})
 }
 
@@ -245,30 +265,5 @@ func (h *hanging) Observe(ctx context.Context, _ protocol.Store, v cluster.Value
 		return h.whole, nil
 	case <-ctx.Done():
 		return cluster.Value{}, context.Cause(ctx)
-	}
-}
-
-// configured is a protocol that notes the config of its member.
-type configured struct {
-	replica.Protocol
-	got protocol.Config
-}
-
-func (p *configured) New(c protocol.Config) (protocol.Member, error) {
-	p.got = c
-	return p.Protocol.New(c)
-}
-
-// A leave announces a restart only where the others are to hold the member's tasks for a time.
-func TestALeaveHoldsNothingUnasked(t *testing.T) {
-	t.Parallel()
-	st := memory.New().Open()
-	defer st.Close()
-	for hold, want := range map[time.Duration]bool{0: false, time.Nanosecond: true} {
-		p := &configured{}
-		if _, err := New(Config{Member: "a", Store: st, Protocol: p, Hold: hold}); err != nil ||
-			p.got.Restart != want || p.got.Hold != hold || p.got.Whole {
-			t.Errorf("%s: %+v, %v", hold, p.got, err)
-		}
 	}
 }

@@ -369,23 +369,13 @@ func TestEndOfFlow(t *testing.T) {
 	})
 }
 
-// With one slot the tasks run one after the other, and what one puts out waits for the next, however much it is.
-func TestFlowWithFewerSlotsThanTasks(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
-			chance: rand.New(rand.NewPCG(1, 0))}
-		f.member("m", 1)
-		f.submit("count")
-		f.ended("count")
-	})
-}
-
 // The flow of a job that the cluster has forgotten is dropped, and that of one that it knows is not.
+// With one slot its tasks run one after the other, and what one puts out waits for the next, however much it is.
 func TestFlowsAreDropped(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
 			chance: rand.New(rand.NewPCG(1, 0))}
-		f.member("m", 8)
+		f.member("m", 1)
 		f.submit("old")
 		f.ended("old")
 		flows := func() (names []string) {

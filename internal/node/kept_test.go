@@ -112,7 +112,7 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	records := journal.NewMemory(100)
 	n, err := New(Config{
 		Member: "a", Store: f, Protocol: p, TTL: longTTL, Clock: protocol.NewProcessClock(), Types: second.types(),
-		Kept: openKept(t, path, "a"), Journal: records,
+		Kept: openKept(t, path, "a"), Journal: records, WitnessPath: filepath.Join(dir, "witness"),
 	})
 	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -120,6 +120,9 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	go func() { done <- n.Run(ctx, nil) }()
 	await(t, "the kept one runs", func() bool { return second.token(on) == old })
 	time.Sleep(time.Minute) // waits: in virtual time
+	if got := witnessed(t, filepath.Join(dir, "witness"), on); got != "start" {
+		t.Errorf("the witness saw %q", got)
+	}
 	if second.token(off) != 0 {
 		t.Error("a task that stops on store loss runs")
 	}

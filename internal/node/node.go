@@ -115,7 +115,7 @@ type Node struct {
 
 // New checks the config and makes a node.
 func New(c Config) (*Node, error) {
-	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
+	c.TTL, c.DrainTimeout = cmp.Or(c.TTL, 10*time.Second), cmp.Or(c.DrainTimeout, 10*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -328,7 +328,7 @@ func (n *Node) claimPlace(ctx context.Context) error {
 		n.away.Store(nil)
 	}()
 	for ctx.Err() == nil {
-		limited, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
+		limited, cancel := context.WithTimeout(ctx, n.c.TTL)
 		err := protocol.Claim(limited, n.c.Store,
 			protocol.Place{Protocol: n.c.Protocol.Name(), Queue: n.c.Broker.Place})
 		cancel()

@@ -1,11 +1,10 @@
 package node
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,52 +148,37 @@ func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 		a.submit("x", cluster.TaskSpec{Type: "stay"})
 		await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
 		a.leave()
-		f := must.Get(os.Open(path))(t)
-		defer f.Close()
-		var events []string
-		var at int64
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			var l WitnessLine
-			must.Succeed(t, json.Unmarshal(lines.Bytes(), &l))
-			if l.AtNS < at || l.Member != "a" || l.Event != "join" && (l.Partition != "x" || l.Token == 0) {
-				t.Errorf("bad line %+v", l)
-			}
-			at = l.AtNS
-			events = append(events, l.Event)
-		}
-		if got := strings.Join(events, " "); got != "join start stop" {
+		if got := witnessed(t, path, "x"); got != "join start stop" {
 			t.Errorf("got %q", got)
 		}
 	})
 }
 
-func TestStatsForgetWhatIsNotOwned(t *testing.T) {
-	t.Parallel()
-	ta := newStats()
-	owned := func() func(cluster.PartitionID) bool {
-		return func(p cluster.PartitionID) bool { return p == "mine" }
+// witnessed are the events of the file of member a, all but the joins of one partition.
+func witnessed(t *testing.T, path string, of cluster.PartitionID) string {
+	t.Helper()
+	var events []string
+	var at int64
+	for line := range bytes.Lines(must.Get(os.ReadFile(path))(t)) {
+		var l WitnessLine
+		must.Succeed(t, json.Unmarshal(line, &l))
+		if l.AtNS < at || l.Member != "a" || l.Event != "join" && (l.Partition != string(of) || l.Token == 0) {
+			t.Errorf("bad line %+v", l)
+		}
+		at = l.AtNS
+		events = append(events, l.Event)
 	}
-	if !ta.first("mine", 1, owned) || ta.first("mine", 1, owned) || !ta.first("mine", 2, owned) {
-		t.Error("a token is first once")
-	}
-	for i := range 10 * minTold {
-		ta.first(cluster.PartitionID(fmt.Sprint("p", i)), 1, owned)
-	}
-	if len(ta.told) > 2*minTold {
-		t.Errorf("it remembers %d", len(ta.told))
-	}
-	if ta.first("mine", 2, owned) {
-		t.Error("it forgot what is owned")
-	}
+	return strings.Join(events, " ")
 }
 
 func TestNewSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	st := memory.New().Open()
 	for want, c := range map[string]Config{
-		"no store":    {Member: "a"},
-		"no protocol": {Member: "a", Store: st},
-		"name":        {Store: st, Protocol: replica.Protocol{}},
+		"no store":        {Member: "a"},
+		"no protocol":     {Member: "a", Store: st},
+		"name":            {Store: st, Protocol: replica.Protocol{}},
+		"make supervisor": {Member: "a", Store: st, Protocol: replica.Protocol{}, Types: work.Types{"x": {Name: "x"}}},
 		"witness": {Member: "a", Store: st, Protocol: replica.Protocol{},
 			WitnessPath: filepath.Join(t.TempDir(), "no", "such", "directory")},
 	} {

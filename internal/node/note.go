@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +31,7 @@ func (d *note) write(ctx context.Context, n *Node, now any) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, n.c.TTL)
 	defer cancel()
 	at, err := n.c.Store.Put(ctx, store.Doc{Key: d.key, Value: value, Version: d.at})
 	if errors.Is(err, store.ErrConflict) {
@@ -271,16 +270,14 @@ func (n *Node) keepSinks(ctx context.Context) {
 		} else {
 			stale, told = false, now
 		}
-		if !wait.For(ctx, sinksRest) {
-			return
-		}
+		wait.For(ctx, sinksRest)
 	}
 }
 
 // leftBehind tells whether a process of this name has left a document: that must go, also where there is nothing to
 // say. Who cannot know it assumes it.
 func (n *Node) leftBehind(ctx context.Context, d *note) bool {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, n.c.TTL)
 	defer cancel()
 	var err error
 	d.at, err = d.current(ctx, n)

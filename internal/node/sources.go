@@ -54,9 +54,6 @@ func (s *sources) present() (cluster.Incarnation, bool) {
 
 // publish keeps the inventories of this member's copies up to date, from when it has joined.
 func (s *sources) publish(ctx context.Context) {
-	if len(s.names) == 0 {
-		return
-	}
 	select {
 	case <-ctx.Done():
 	case <-s.joined:

@@ -80,9 +80,11 @@ func (s *story) journal(b *bundle, w words) {
 		if sum := b.stats.read().gap; sum.Count != 0 {
 			s.t.Errorf("the metric has %+v", sum)
 		}
-	case "moves": // counted at once, where the journal is written behind
-		if n := b.stats.read().moves; int(n) != w.number(1) {
-			s.t.Errorf("%d moves were counted", n)
+	case "counted": // counted a removals 1: at once, where the journal is written behind
+		sum := b.stats.read()
+		all := map[string]int64{"moves": sum.moves, "removals": sum.removals, "losses": sum.losses}
+		if n, ok := all[w.at(1)]; !ok || int(n) != w.number(2) {
+			s.t.Errorf("%v: it has counted %v", w, all)
 		}
 	case "ended": // ended a waits: what waited runs
 		await(s.t, fmt.Sprint(w), func() bool {

@@ -50,8 +50,12 @@ func TestAWitnessOnAFullDisk(t *testing.T) {
 			d.free = 1 << 20
 		}
 	}
+	for _, d.free = range []int{10, 1 << 20, 0} { // the first is torn, and the next one is whole
+		w.note(0, "start", "p", 1)
+	}
 	w.close()
-	if got := strings.Count(log.String(), "\n"); got != 2 || !strings.Contains(log.String(), "lost=990") {
+	if got := strings.Count(log.String(), "\n"); got != 6 || !strings.Contains(log.String(), "lost=990") ||
+		!strings.HasSuffix(log.String(), "lost=1\n") {
 		t.Errorf("%d lines:\n%s", got, log.String())
 	}
 	whole := 0
@@ -60,7 +64,7 @@ func TestAWitnessOnAFullDisk(t *testing.T) {
 			whole++
 		}
 	}
-	if whole != 10 {
+	if whole != 11 {
 		t.Errorf("%d whole lines:\n%s", whole, d.String())
 	}
 }
@@ -122,13 +126,20 @@ func TestSourcesAreDeclared(t *testing.T) {
 		s := &sources{n: n, names: []string{"a", "b"}}
 		s.declare(t.Context())
 		s.record(journal.Record{Kind: journal.Malformed, Partition: "x"})
+		n.refused("entry 7", "torn")
+		n.refused("a/b", "torn")
 		ended, end := context.WithCancel(t.Context())
 		end()
 		n.records.Run(ended) // what is left is written
 		all := must.Get(kept.Read(t.Context(), journal.Query{}))(t)
-		if m.asked != 3 || len(all) != 2 || all[0].Kind != journal.Refused ||
-			!strings.Contains(all[0].Message, "a: no room") || n.stats.read().malformed != 1 {
+		if m.asked != 3 || len(all) != 4 || all[0].Kind != journal.Refused || all[3].Kind != journal.Refused ||
+			!strings.Contains(all[0].Message, "a: no room") || all[2].Message != "entry 7: torn" ||
+			all[3].Message != "document a/b: torn" || n.stats.read().malformed != 1 {
 			t.Errorf("asked %d times, told %+v", m.asked, all)
+		}
+		m.asked, m.says = 0, []string{"", ""}
+		if s.declare(ended); m.asked != 1 {
+			t.Errorf("after the end it asked %d times", m.asked)
 		}
 	})
 }
