@@ -24,6 +24,9 @@ func TestLinesOfNoFile(t *testing.T) {
 			t.Errorf("part %d of %d: end %t, error %v", c.index, c.count, end, err)
 		}
 	}
+	if _, _, err := r.read(t.Context(), &work.Grant{Count: 2}, []byte("{"), nil); err == nil {
+		t.Error("it goes on from a position that it cannot read")
+	}
 }
 
 // A read holds a bounded number of bytes, however long the lines are.
@@ -51,5 +54,11 @@ func TestFilesThatAreWritten(t *testing.T) {
 	must.Succeed(t, filesWriter{dir, "."}.put(&work.Grant{Key: "a", Token: 3}, "b", []byte("new")))
 	if got := must.Get(os.ReadFile(filepath.Join(dir, "b")))(t); string(got) != "new" {
 		t.Errorf("the file has %q", got)
+	}
+	if err := (filesWriter{filepath.Join(dir, "none"), "."}).seal(t.Context(), &work.Grant{}); err == nil {
+		t.Error("it is sealed in a directory that is not there")
+	}
+	if err := syncDir(must.Get(os.OpenRoot(dir))(t), "none"); err == nil {
+		t.Error("a directory that is not there is on the disk")
 	}
 }

@@ -46,6 +46,7 @@ func TestTailLinksStayBelow(t *testing.T) {
 	link(t, "v1", filepath.Join(root, "current"))
 	link(t, "../secret", filepath.Join(root, "out.log"))
 	link(t, "/proc/self/status", filepath.Join(root, "status.log"))
+	must.Succeed(t, os.Mkdir(filepath.Join(root, "dir.log"), 0o700)) // it is no file
 	o := Options{TailAllow: []string{root}}
 	for pattern, want := range map[string]int{"current/*.log": 1, "*.log": 0, "*/*.log": 2} {
 		place := must.Get(o.place(filepath.Join(root, pattern), true))(t)
@@ -112,6 +113,20 @@ func TestFilesOfTheKernel(t *testing.T) {
 		if err == nil {
 			opened.f.Close()
 		}
+	}
+}
+
+// TestTailBoundsFiles: more files than one task may follow are counted.
+func TestTailBoundsFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range tailMaxFiles + 1 {
+		write(t, filepath.Join(dir, strconv.Itoa(i)), "1\n")
+	}
+	f := follow(t, object{"paths": []string{filepath.Join(dir, "*")}, "from": "start"}, nil)
+	f.waitSum("tail.lines", tailMaxFiles)
+	if f.end(); sum(f.h, "tail.skipped_files") < 1 {
+		t.Error("a file is left out, and nobody is told")
 	}
 }
 

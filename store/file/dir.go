@@ -55,10 +55,7 @@ func mustExist(dir string) error {
 		return fmt.Errorf("there is no store (no file %s): check the path, or start a member there first: %w", dbName,
 			fs.ErrNotExist)
 	}
-	if err != nil {
-		return hinted(err)
-	}
-	return nil
+	return hinted(err)
 }
 
 // makeDir makes the directory and the missing ones above it, for the owner alone, and sees that they survive a power

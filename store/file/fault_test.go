@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
 // tamper changes the database behind the store's back.
@@ -137,17 +139,19 @@ func TestTrimFreesSpace(t *testing.T) {
 	t.Parallel()
 	const n = 2*trimRows + 100
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
-	err := s.change(ctx, 0, func(tx *tx) error {
-		for i := uint64(1); i <= n; i++ {
-			data := make([]byte, 1000)
-			if _, err := tx.exec(`INSERT INTO log (idx, sum, data) VALUES (?, ?, ?)`, int64(i), recordSum(i, data),
-				data); err != nil {
-				return err
+	fill := func(j journal) {
+		must.Succeed(t, s.change(ctx, 0, func(tx *tx) error {
+			for i := uint64(1); i <= n; i++ {
+				data := make([]byte, 1000)
+				if _, err := tx.exec(`INSERT INTO log (idx, sum, data) VALUES (?, ?, ?)`, j.base()+int64(i),
+					recordSum(i, data), data); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
-	must.Succeed(t, err)
+			return nil
+		}))
+	}
+	fill(journal{s.disk, 0})
 	before := count(t, s, "PRAGMA page_count")
 	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: n}))
 	must.Succeed(t, s.Trim(ctx, n))
@@ -158,6 +162,13 @@ func TestTrimFreesSpace(t *testing.T) {
 	index, err := s.Append(ctx, []byte("next"))
 	if page, readErr := s.Read(ctx, n, 9); err != nil || index != n+1 || len(page.Records) != 1 {
 		t.Errorf("append: index %d, %v; want %d, and that it is there: %v", index, err, n+1, readErr)
+	}
+	d := &rows{s.disk}
+	j, _ := must.Get(d.OpenJournal(ctx, "dropped", true))(t).(journal)
+	fill(j)
+	must.Succeed(t, d.DropJournal(ctx, "dropped"))
+	if after := count(t, s, "PRAGMA page_count"); after > before/20 {
+		t.Errorf("%d pages after a log was dropped", after)
 	}
 }
 
@@ -171,23 +182,6 @@ func TestReadOfALotIsCutIntoPages(t *testing.T) {
 	}
 	if got := records(t, s); len(got) != 4 {
 		t.Fatalf("%d records in all, want 4", len(got))
-	}
-}
-
-func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
-	t.Parallel()
-	s, ctx := openIn(t, place(t), Options{Processes: -1}), deadline(t) // as many as usual
-	session := must.Get(s.OpenSession(ctx, time.Minute))(t)
-	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
-	for _, entry := range sessionFiles(t, s.dir) {
-		must.Succeed(t, s.root.Remove(filepath.Join(sessionsDir, entry.Name())))
-	}
-	if _, err := session.Put(ctx, store.Doc{Key: "s/2"}); !errors.Is(err, store.ErrSession) {
-		t.Fatalf("put: %v, want an ended session", err)
-	}
-	<-session.Done()
-	if _, err := s.Get(ctx, "s/1"); !errors.Is(err, store.ErrNotFound) {
-		t.Fatalf("get: %v, want not found", err)
 	}
 }
 
@@ -247,9 +241,46 @@ func TestClassify(t *testing.T) {
 	if err := classify(errors.New("any")); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("an unknown error of the database classified as %v", err)
 	}
+	for err, try := range map[error]string{
+		syscall.EACCES: "try as the owner", syscall.EROFS: "can be written", syscall.ENOSPC: "free some space",
+	} {
+		if got := hinted(err); !errors.Is(got, err) || !strings.Contains(got.Error(), try) {
+			t.Errorf("%v has the hint %v", err, got)
+		}
+	}
 	if err := classifyCommit(errors.New("any")); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("an unknown error of a commit classified as %v", err)
 	}
+}
+
+// A database that does not do what it is asked is an error of each call.
+func TestWithoutTables(t *testing.T) {
+	t.Parallel()
+	s, ctx := openIn(t, place(t), Options{}), deadline(t)
+	d := &rows{s.disk}
+	j := must.Get(d.OpenJournal(ctx, "x", true))(t)
+	tamper(t, s, `ALTER TABLE docs RENAME TO docs_gone`)
+	tamper(t, s, `ALTER TABLE log RENAME TO log_gone`)
+	calls := map[string]func() error{
+		"swap":   func() error { return must.Err(d.Swap(ctx, driver.Op{Key: "d/a", Name: "1"})) },
+		"free":   func() error { return d.Free(ctx, []string{"d/a"}) },
+		"keys":   func() error { return must.Err(d.Read(ctx, driver.Query{Keys: []string{"d/a"}})) },
+		"span":   func() error { return must.Err(d.Read(ctx, driver.Query{From: "d/", To: "d0"})) },
+		"append": func() error { return must.Err(j.Append(ctx, [][]byte{nil})) },
+		"start":  func() error { return j.Start(ctx, 7) },
+		"trim":   func() error { return j.Free(ctx, 7) },
+		"drop":   func() error { return d.DropJournal(ctx, "x") },
+	}
+	fail := func() {
+		for name, call := range calls { // order-free: each is asked alone
+			if err := call(); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	fail()
+	tamper(t, s, `ALTER TABLE logs RENAME TO logs_gone`)
+	fail()
 }
 
 // A commit that fails for a reason that nobody foresaw may have been made: its outcome is unknown, to all whose changes

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
@@ -185,38 +186,38 @@ func overwrite(t *testing.T, dir string, from, to int) {
 func TestOpenOnAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
+	if err := syncDir(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory that cannot be made durable: %v", err)
+	}
 	must.Succeed(t, os.WriteFile(path, nil, 0o600))
 	for _, dir := range []string{path, filepath.Join(path, "below")} {
-		if _, err := Open(deadline(t), dir, Options{}); err == nil {
-			t.Errorf("opened in %s", dir)
+		for _, o := range []Options{{}, {MustExist: true}} {
+			if _, err := Open(deadline(t), dir, o); err == nil || !errors.Is(err, syscall.ENOTDIR) &&
+				!strings.Contains(err.Error(), "is a file: give a directory") {
+				t.Errorf("opened in %s with %+v: %v", dir, o, err)
+			}
 		}
 	}
 }
 
+// Open waits for its turn no longer than ctx, and makes nothing with one that has ended.
 func TestOpenCancelled(t *testing.T) {
 	t.Parallel()
-	dir := place(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := Open(ctx, dir, Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("open: %v, want cancelled", err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a cancelled open made the directory")
-	}
-}
-
-func TestOpenWaitsForItsTurnNoLongerThanCtx(t *testing.T) {
-	t.Parallel()
-	dir := place(t)
+	dir, cause := place(t), errors.New("no more time")
 	s := openIn(t, dir, Options{})
 	holdTurn(t, s)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cause := errors.New("no more time")
 	done := begun(func() error { return must.Err(Open(ctx, dir, Options{})) })
 	cancel(cause)
 	if err := <-done; !errors.Is(err, cause) {
 		t.Fatalf("open: %v, want %v", err, cause)
+	}
+	dir = place(t)
+	if err := must.Err(Open(ctx, dir, Options{})); !errors.Is(err, cause) {
+		t.Errorf("open: %v, want %v", err, cause)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a cancelled open made the directory")
 	}
 }
 

@@ -96,9 +96,6 @@ func (c *session) Close() { c.end() }
 
 // Swap implements driver.Hold.
 func (c *session) Swap(ctx context.Context, op driver.Op) (driver.Version, error) {
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
 	if !c.alive() {
 		return "", store.ErrSession
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -96,31 +95,19 @@ func openDriver(t *testing.T, dir string) *rows {
 	return &rows{d}
 }
 
-// TestDriver: the driver keeps the promises of package driver. No request of a directory is lost on its way.
+// opened is what opens drivers on one directory.
+func opened[D any](t *testing.T) func() D {
+	dir := place(t)
+	return func() D { return any(openDriver(t, dir)).(D) }
+}
+
+// The driver keeps the promises of package driver, with its log and its sessions. No request of a directory is lost on
+// its way.
 func TestDriver(t *testing.T) {
 	t.Parallel()
-	drivertest.Documents(t, drivertest.Setup{Open: func(t *testing.T) func() drivertest.Documenter {
-		dir := place(t)
-		return func() drivertest.Documenter { return openDriver(t, dir) }
-	}})
-}
-
-// TestJournal: so does its log.
-func TestJournal(t *testing.T) {
-	t.Parallel()
-	drivertest.Journals(t, drivertest.JournalSetup{Open: func(t *testing.T) func() drivertest.Orderer {
-		dir := place(t)
-		return func() drivertest.Orderer { return openDriver(t, dir) }
-	}})
-}
-
-// TestVigil: so do its sessions.
-func TestVigil(t *testing.T) {
-	t.Parallel()
-	drivertest.Vigils(t, drivertest.VigilSetup{Open: func(t *testing.T) func() drivertest.Seer {
-		dir := place(t)
-		return func() drivertest.Seer { return openDriver(t, dir) }
-	}})
+	drivertest.Documents(t, drivertest.Setup{Open: opened[drivertest.Documenter]})
+	drivertest.Journals(t, drivertest.JournalSetup{Open: opened[drivertest.Orderer]})
+	drivertest.Vigils(t, drivertest.VigilSetup{Open: opened[drivertest.Seer]})
 }
 
 // A store that is well logs no warning, and leaves no file open when it is closed.
@@ -139,18 +126,6 @@ func TestAQuietLife(t *testing.T) {
 	}
 	if a, b := s.bell.file.Close(), s.bell.beats.Close(); !errors.Is(a, os.ErrClosed) || !errors.Is(b, os.ErrClosed) {
 		t.Errorf("the bell is open after the store was closed: %v, %v", a, b)
-	}
-}
-
-// A directory that cannot be made durable is an error.
-func TestSyncOfADirectory(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := syncDir(dir); err != nil {
-		t.Error(err)
-	}
-	if err := syncDir(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
 	}
 }
 

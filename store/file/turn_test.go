@@ -74,6 +74,26 @@ func TestReadsGoOnWhileAnotherProcessHasTheTurn(t *testing.T) {
 	}
 }
 
+// What waits when the handle is closed is written, if its turn comes soon; then nothing is taken any more.
+func TestCloseWhileAWriteWaits(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, place(t), Options{})
+	release := holdTurn(t, s)
+	wrote := begun(func() error { return must.Err(journal{s.disk, 0}.Append(context.Background(), make([][]byte, 1))) })
+	queued(t, s, 1)
+	closed := begun(s.close)
+	eventually(t, "it closes", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.closed
+	})
+	release()
+	must.Succeed(t, errors.Join(<-wrote, <-closed))
+	if err := s.writer.submit(newOp(0, nil)); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
 func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
