@@ -205,7 +205,7 @@ func TestOrderOfMembers(t *testing.T) {
 	}
 }
 
-// The same request, taken twice by two leaders, counts once.
+// The same request, taken twice by two leaders, counts once, and the next one of its writer counts.
 func TestARequestIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	submit := []Command{TakeRequest{Writer: "r", Seq: 1, Count: 1}, Configure{Retention: 5}, Configure{MoveBudget: 7}}
@@ -216,8 +216,10 @@ func TestARequestIsTakenOnce(t *testing.T) {
 	}
 	v, _ = v.Apply(Entry{Index: 2, Writer: "l1", Seq: 2, Commands: []Command{Configure{Retention: 9}}})
 	v, did = v.Apply(Entry{Index: 3, Writer: "l2", Seq: 1,
-		Commands: append([]Command{Lead{Member: "b", Term: 2}}, submit...)})
-	if v.Settings().Retention != 9 || did.Results[2].Reason != RequestTaken || !did.Results[3].Accepted {
+		Commands: slices.Concat([]Command{Lead{Member: "b", Term: 2}}, submit,
+			[]Command{TakeRequest{Writer: "r", Seq: 2, Count: 1}, Configure{MoveBudget: 8}})})
+	if v.Settings().Retention != 9 || did.Results[2].Reason != RequestTaken || !did.Results[3].Accepted ||
+		v.Settings().MoveBudget != 8 {
 		t.Fatalf("%+v %+v", v.Settings(), did)
 	}
 	if _, did = v.Apply(Entry{Index: 4, Writer: "l1", Seq: 3,
