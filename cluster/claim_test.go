@@ -50,9 +50,8 @@ func TestClaim(t *testing.T) {
 	if r := v.Why("x"); r.Rule != "claim" || r.Text != "free: nobody has claimed it; a may first" {
 		t.Errorf("why: %+v", r)
 	}
-	two := claimed(t, "x", "y")
 	before := []Free{{"x", "b"}, {"y", "a"}} // the plan is the other way round, and leaves the choice
-	if _, after := two.Settle(9, 0, Pending{Free: before}); !slices.Equal(after, before) {
+	if _, after := claimed(t, "x", "y").Settle(9, 0, Pending{Free: before}); !slices.Equal(after, before) {
 		t.Errorf("%v was free, and then %v", before, after)
 	}
 	for _, c := range []struct {

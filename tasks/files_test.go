@@ -55,10 +55,8 @@ func TestFilesThatAreWritten(t *testing.T) {
 	if got := must.Get(os.ReadFile(filepath.Join(dir, "b")))(t); string(got) != "new" {
 		t.Errorf("the file has %q", got)
 	}
-	if err := (filesWriter{filepath.Join(dir, "none"), "."}).seal(t.Context(), &work.Grant{}); err == nil {
-		t.Error("it is sealed in a directory that is not there")
-	}
-	if err := syncDir(must.Get(os.OpenRoot(dir))(t), "none"); err == nil {
-		t.Error("a directory that is not there is on the disk")
+	sealed := filesWriter{filepath.Join(dir, "none"), "."}.seal(t.Context(), &work.Grant{})
+	if synced := syncDir(must.Get(os.OpenRoot(dir))(t), "none"); sealed == nil || synced == nil {
+		t.Error("a directory that is not there is sealed, or on the disk:", sealed, synced)
 	}
 }

@@ -112,17 +112,12 @@ func TestHTTPRefusesInternalAddresses(t *testing.T) {
 	if local.guard(new(faults), nil).transport(time.Second, nil).Proxy != nil {
 		t.Error("a proxy would connect to what is refused")
 	}
-}
-
-func TestHTTPRedirectToInternalAddress(t *testing.T) {
-	t.Parallel()
 	inner := must.Get(net.Listen("tcp", "127.0.0.2:0"))(t)
 	defer inner.Close()
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s = serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://"+inner.Addr().String()+"/latest/meta-data", http.StatusFound)
 	})
-	h, err := round(t, Options{}, "http", object{"url": s.URL, "allow": []string{"127.0.0.1"}})
-	var refused *AddressError
+	h, err = round(t, Options{}, "http", object{"url": s.URL, "allow": []string{"127.0.0.1"}})
 	if !errors.As(err, &refused) || refused.Addr != netip.MustParseAddr("127.0.0.2") {
 		t.Errorf("got %v, want 127.0.0.2 refused", err)
 	}

@@ -119,7 +119,7 @@ func TestWhatAbsenceKnows(t *testing.T) {
 }
 
 // TestWhatStatsCount: a run that starts again under its token is no move, and what is owned is never forgotten; a
-// definition is malformed until it is well, or gone. Of a gap whose beginning nobody has seen only the longest one knows.
+// definition is malformed until it is well, or gone. A gap whose beginning nobody has seen counts as the longest alone.
 func TestWhatStatsCount(t *testing.T) {
 	t.Parallel()
 	ta := newStats()
@@ -369,21 +369,6 @@ func TestWhyATaskIsTaken(t *testing.T) {
 		if got := n.whyRemoved(c.of); !errors.Is(got, want) || n.owned()(c.of) != (c.of == "x") {
 			t.Errorf("%v, want %v; owned: %t", got, want, n.owned()(c.of))
 		}
-	}
-}
-
-// TestWhichSinksAreTold: those on servers, and any that has lost something or failed.
-func TestWhichSinksAreTold(t *testing.T) {
-	t.Parallel()
-	var names []string
-	for _, s := range sinksOf([]publish.Status{
-		{Name: "stdout"}, {Name: "file a", Stats: publish.Stats{Dropped: 1}},
-		{Name: "file b", Stats: publish.Stats{Errors: 1}}, {Name: "kafka://k"},
-	}) {
-		names = append(names, s.Name)
-	}
-	if got := strings.Join(names, ", "); got != "file a, file b, kafka://k" {
-		t.Errorf("told of %s", got)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestWhatFailsIsADocument(t *testing.T) {
 		}
 		a.submit("retry", cluster.TaskSpec{Type: "fail",
 			Definition: []byte(`{"retry":{"min_ms":3600000,"max_ms":3600000}}`), MaxAttempts: 9})
-		await(t, "the first is in the document", func() bool { f, _ := failingAt(t, look, "a"); return f.BackingOff == 1 })
+		await(t, "the first is there", func() bool { f, _ := failingAt(t, look, "a"); return f.BackingOff == 1 })
 		a.submit("sick", cluster.TaskSpec{Type: "ill"})
 		await(t, "both are in the document", func() bool {
 			f, _ := failingAt(t, look, "a")
@@ -170,7 +170,7 @@ func (f *fakeSinks) say(all ...publish.Status) {
 	f.all = all
 }
 
-// TestWhatSinksSayIsADocument: written when something changes that matters, and seldom while a server is away; what a
+// TestWhatSinksSayIsADocument: of those on servers, and of any that has lost something or failed. It is written when something changes that matters, and seldom while a server is away; what a
 // killed process has left goes.
 func TestWhatSinksSayIsADocument(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -199,6 +199,10 @@ func TestWhatSinksSayIsADocument(t *testing.T) {
 			}
 		}
 		after(0, 1) // the old one is gone
+		f.say(publish.Status{Name: "kafka://k:1"}, publish.Status{Name: "file a", Stats: publish.Stats{Dropped: 1}},
+			publish.Status{Name: "stdout"}, publish.Status{Name: "file b", Stats: publish.Stats{Errors: 1}})
+		after(sinksRest+sinksLook, 1, Sink{Name: "kafka://k:1"}, Sink{Name: "file a", Dropped: 1},
+			Sink{Name: "file b", Errors: 1})
 		f.say(publish.Status{Name: "kafka://k:1"})
 		after(sinksRest+sinksLook, 1, Sink{Name: "kafka://k:1"})
 		f.say(publish.Status{Name: "kafka://k:1", Stats: publish.Stats{Queued: 5, Sent: 100}, LagMS: 40_000})

@@ -83,6 +83,12 @@ func TestALockFileThatCannotBeLookedAt(t *testing.T) {
 		t.Error("the session is dead, and nobody could look")
 	}
 	must.Succeed(t, os.Remove(name))
+	other := must.Get(a.hold(t.Context()))(t)
+	must.Succeed(t, os.Rename(filepath.Join(dir, sessionName(other.id)), filepath.Join(dir, "another")))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, sessionName(other.id)), nil, fileMode))
+	if other.alive() || !other.over() {
+		t.Error("the session is alive, and another file has the name of its lock file")
+	}
 	if _, err := s.Swap(t.Context(), driver.Op{Key: "d/x", Name: "1"}); !b.ended(s.id) || !s.over() ||
 		!errors.Is(err, store.ErrSession) {
 		t.Errorf("the session is alive, and has no lock file: %v", err)
@@ -168,6 +174,12 @@ func TestManySessions(t *testing.T) {
 	if dead := append(p.look(), p.look()...); !slices.Equal(dead, []string{last.id}) {
 		t.Errorf("%q have ended, want %q", dead, last.id)
 	}
+	if len(p.files) != probesPerLook || len(p.order) != probesPerLook {
+		t.Errorf("%d files of %d living sessions are open", len(p.files), probesPerLook)
+	}
+	if p.keep(nil); len(p.files)+len(p.order) > 0 {
+		t.Errorf("%d files are open that nobody wants", len(p.files))
+	}
 	buried(t, a)
 	if now := must.Get(a.bell.look())(t); !before.touches(now, "d/position/") || !before.touches(now, "d/pulse/") {
 		t.Error("a watcher of one of the two rows was not told that they are gone")
@@ -206,7 +218,8 @@ func TestSweep(t *testing.T) {
 	a.writer.mu.Unlock()
 	release()
 	buried(t, a)
-	if left := sessionFiles(t, a.dir); len(left) != 2 || left[0].Name() != s.id+".lock" || left[1].Name() != "young.new" {
+	left := sessionFiles(t, a.dir)
+	if len(left) != 2 || left[0].Name() != s.id+".lock" || left[1].Name() != "young.new" {
 		t.Errorf("%v are left, want the living session and the young draft", left)
 	}
 }
@@ -270,8 +283,9 @@ func TestSharedDirectory(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o755, 0o750, 0o770, 0o707, 0o711, 0o701, 0o720} {
 		dir := place(t)
 		must.Succeed(t, os.Mkdir(dir, mode))
-		if err := must.Err(Open(deadline(t), dir, Options{})); !errors.Is(err, ErrShared) || len(must.Get(os.ReadDir(dir))(t)) > 0 {
-			t.Errorf("open: %v, and it is not empty", err)
+		err := must.Err(Open(deadline(t), dir, Options{}))
+		if made := must.Get(os.ReadDir(dir))(t); !errors.Is(err, ErrShared) || len(made) > 0 {
+			t.Errorf("open: %v, and it has %v", err, made)
 		}
 		must.Succeed(t, os.Chmod(dir, dirMode))
 		busyStore(t, dir, Options{}).Close()

@@ -89,7 +89,7 @@ func TestCloseWhileAWriteWaits(t *testing.T) {
 	})
 	release()
 	must.Succeed(t, errors.Join(<-wrote, <-closed))
-	if err := s.writer.submit(newOp(0, nil)); !errors.Is(err, store.ErrClosed) {
+	if err := s.writer.do(deadline(t), newOp(0, nil)); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -154,6 +154,9 @@ func TestAWriteThatWaits(t *testing.T) {
 	} {
 		calls = append(calls, begun(call))
 		queued(t, s, i+1)
+	}
+	if err := must.Err(d.Swap(ctx, with[0], with[0])); !errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("two rows at a time: %v", err)
 	}
 	put[0], with[0].Value[0] = 'x', 'x'
 	c.end()
