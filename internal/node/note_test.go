@@ -170,8 +170,8 @@ func (f *fakeSinks) say(all ...publish.Status) {
 	f.all = all
 }
 
-// TestWhatSinksSayIsADocument: of those on servers, and of any that has lost something or failed. It is written when something changes that matters, and seldom while a server is away; what a
-// killed process has left goes.
+// TestWhatSinksSayIsADocument: of those on servers, and of any that has lost something or failed. It is written when
+// something changes that matters, and seldom while a server is away; what a killed process has left goes.
 func TestWhatSinksSayIsADocument(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()

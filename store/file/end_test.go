@@ -189,11 +189,7 @@ func TestManySessions(t *testing.T) {
 // buried waits until no burial is under way.
 func buried(t *testing.T, a *Store) {
 	t.Helper()
-	eventually(t, "the burial is over", func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return len(a.burying) == 0
-	})
+	eventually(t, "the burial is over", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return len(a.burying) == 0 })
 }
 
 // TestSweep: a draft of a lock file goes when nobody can be about to name it, and what a dead session left, which is

@@ -266,7 +266,6 @@ func TestWithoutTables(t *testing.T) {
 		"swap":   func() error { return must.Err(d.Swap(ctx, driver.Op{Key: "d/a", Name: "1"})) },
 		"free":   func() error { return d.Free(ctx, []string{"d/a"}) },
 		"keys":   func() error { return must.Err(d.Read(ctx, driver.Query{Keys: []string{"d/a"}})) },
-		"span":   func() error { return must.Err(d.Read(ctx, driver.Query{From: "d/", To: "d0"})) },
 		"append": func() error { return must.Err(j.Append(ctx, [][]byte{nil})) },
 		"start":  func() error { return j.Start(ctx, 7) },
 		"trim":   func() error { return j.Free(ctx, 7) },

@@ -82,11 +82,7 @@ func TestCloseWhileAWriteWaits(t *testing.T) {
 	wrote := begun(func() error { return must.Err(journal{s.disk, 0}.Append(context.Background(), make([][]byte, 1))) })
 	queued(t, s, 1)
 	closed := begun(s.close)
-	eventually(t, "it closes", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.closed
-	})
+	eventually(t, "it closes", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.closed })
 	release()
 	must.Succeed(t, errors.Join(<-wrote, <-closed))
 	if err := s.writer.do(deadline(t), newOp(0, nil)); !errors.Is(err, store.ErrClosed) {
