@@ -39,10 +39,13 @@ const headerRoom = 1 << 10
 // request sends one message and waits for one answer. A change is never sent twice.
 func (w *wire) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, error) {
 	if !w.line.whole() {
-		return nil, sendError(ctx, nc.ErrReconnectBufExceeded, change)
+		return nil, sendError(ctx, w.line.broken(), change)
 	}
 	ctx, done := w.asking(ctx)
 	defer done()
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	defer w.line.waits(m, refuse)()
 	times := 1
 	if !change {
 		times = askTimes

@@ -17,6 +17,7 @@ import (
 
 var (
 	errDisconnected = errors.New("the connection to the server broke")
+	errNotConnected = errors.New("not connected, trying again in the background")
 	errTimeout      = errors.New("no answer within the store's timeout")
 
 	// errMoved says that the newest message of a subject is not the expected one: nothing was written.
@@ -109,7 +110,9 @@ func sendError(ctx context.Context, err error, change bool) error {
 		return fmt.Errorf("%w: no server serves this stream at the moment: it has no leader, was removed, or JetStream is off",
 			store.ErrUnavailable)
 	case errors.Is(err, nc.ErrReconnectBufExceeded):
-		return fmt.Errorf("%w: not connected, trying again in the background", store.ErrUnavailable)
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, errNotConnected)
+	case errors.Is(err, errNotConnected):
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	case errors.Is(err, nc.ErrMaxPayload):
 		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
 	}
@@ -120,7 +123,8 @@ func sendError(ctx context.Context, err error, change bool) error {
 	switch {
 	case change:
 		return fmt.Errorf("%w: %w", store.ErrUnknown, cause)
-	case errors.Is(cause, errTimeout), errors.Is(cause, errDisconnected), ctx.Err() == nil:
+	case errors.Is(cause, errTimeout), errors.Is(cause, errDisconnected), ctx.Err() == nil,
+		errors.Is(cause, nc.ErrPermissionViolation):
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, cause)
 	}
 	return cause

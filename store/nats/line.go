@@ -2,7 +2,11 @@ package nats
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 
 	nc "github.com/nats-io/nats.go"
@@ -20,10 +24,14 @@ type line struct {
 	lost  context.CancelFunc
 	fault func(error)   // called with what the server does not allow; nil once the store is open
 	back  chan struct{} // closed when there is a connection
+	why   error         // what the server said last while there was none
+	// asked are the subjects of the requests that wait. The server does not answer one that the user may not send.
+	asked map[*nc.Msg]context.CancelCauseFunc
 }
 
 func newLine(log *slog.Logger) *line {
-	l := &line{log: log, up: true, back: make(chan struct{})} // calls begin when the first connection is there
+	l := &line{log: log, up: true, back: make(chan struct{}), // calls begin when the first connection is there
+		asked: map[*nc.Msg]context.CancelCauseFunc{}}
 	l.ctx, l.lost = context.WithCancel(context.Background())
 	return l
 }
@@ -34,6 +42,28 @@ func (l *line) whole() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.up
+}
+
+// broken is why there is no connection.
+func (l *line) broken() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why != nil {
+		return fmt.Errorf("%w: %w", errNotConnected, l.why)
+	}
+	return errNotConnected
+}
+
+// waits has refuse called if the server says that the user may not send m.
+func (l *line) waits(m *nc.Msg, refuse context.CancelCauseFunc) (done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked[m] = refuse
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.asked, m)
+	}
 }
 
 // maxPayload is the greatest message that the server takes, by the newest connection.
@@ -48,7 +78,7 @@ func (l *line) connected(c *nc.Conn) {
 	most := c.MaxPayload()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.up, l.most = true, most
+	l.up, l.most, l.why = true, most, nil
 	select {
 	case <-l.back: // by the first connection, or twice
 	default:
@@ -106,6 +136,14 @@ func (l *line) reconnected(c *nc.Conn) {
 func (l *line) failed(_ *nc.Conn, _ *nc.Subscription, err error) {
 	l.mu.Lock()
 	fault := l.fault
+	if !l.up {
+		l.why = err
+	}
+	for m, refuse := range l.asked {
+		if errors.Is(err, nc.ErrPermissionViolation) && strings.Contains(err.Error(), strconv.Quote(m.Subject)) {
+			refuse(err)
+		}
+	}
 	l.mu.Unlock()
 	if fault != nil {
 		fault(err)

@@ -89,7 +89,7 @@ type batchRequest struct {
 // batch reads messages of a stream from one replica, which may lag, and says how many are left after them.
 func (w *wire) batch(ctx context.Context, stream string, r batchRequest) (page []message, left uint64, err error) {
 	if !w.line.whole() {
-		return nil, 0, sendError(ctx, nc.ErrReconnectBufExceeded, false)
+		return nil, 0, sendError(ctx, w.line.broken(), false)
 	}
 	ctx, done := w.asking(ctx)
 	defer done()

@@ -258,6 +258,7 @@ func (o Options) client(l *line) (nc.Options, error) {
 	c.Timeout = max(o.Timeout/time.Duration(len(o.URLs)+1), 100*time.Millisecond)
 	c.ReconnectBufSize = -1
 	c.MaxReconnect = -1
+	c.IgnoreAuthErrorAbort = true // rights that were taken away come back
 	c.ReconnectWait = 100 * time.Millisecond
 	c.ReconnectJitter = 100 * time.Millisecond
 	c.ReconnectJitterTLS = 200 * time.Millisecond

@@ -26,17 +26,23 @@ import (
 // bare runs a server of one test, as these options say.
 func bare(t *testing.T, o *server.Options) string {
 	t.Helper()
+	_, url := bareServer(t, o)
+	return url
+}
+
+func bareServer(t *testing.T, o *server.Options) (n *server.Server, url string) {
+	t.Helper()
 	o.Host, o.Port, o.NoLog, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, true
 	if o.JetStream && o.StoreDir == "" {
 		o.StoreDir = folder(t)
 	}
-	n := must.Get(server.NewServer(o))(t)
+	n = must.Get(server.NewServer(o))(t)
 	n.Start()
 	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
 	if !n.ReadyForConnections(rig.Patience) {
 		t.Fatal("the server does not become ready")
 	}
-	return n.ClientURL()
+	return n, n.ClientURL()
 }
 
 // pretender greets like a NATS server of a version.
