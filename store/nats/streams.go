@@ -86,9 +86,10 @@ func (w *wire) ensure(ctx context.Context, want jetstream.StreamConfig, mustExis
 }
 
 // served waits until messages on a subject reach its stream. A node of a cluster learns where a new stream is a moment
-// after it was made, and tells publishers until then that there is none. Nothing is written.
+// after it was made, and tells publishers until then that there is none. A user who may not write hears of that now.
+// Nothing is written.
 func (w *wire) served(ctx context.Context, stream, subject string) error {
-	if w.replicas == 1 || w.readOnly {
+	if w.readOnly {
 		return nil
 	}
 	ctx, done := w.asking(ctx)

@@ -252,6 +252,10 @@ func TestLeastPermissions(t *testing.T) {
 		t.Fatalf("a user who may not make streams opened a new bucket: %v", err)
 	}
 	openWith(t, as("first"))
+	if _, err := nats.Open(rig.Deadline(t), as("observer")); err == nil ||
+		!strings.Contains(err.Error(), "may not do what a member does") {
+		t.Fatalf("a user who may only read opened a bucket to write: %v", err)
+	}
 	s := openWith(t, as("member"))
 	ctx := rig.Deadline(t)
 	hints := must.Get(s.Watch(ctx, "a/"))(t)
