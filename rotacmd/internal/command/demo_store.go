@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
@@ -85,7 +84,7 @@ func answers(ctx context.Context, e env, text string) error {
 		}
 	}
 	if err != nil {
-		return failed("rota store check "+safetext.Word(storeurl.Hide(text))+"; or rota demo without --store",
+		return failed("rota store check "+storeWord(text)+"; or rota demo without --store",
 			"store %s cannot be used: %w", storeurl.Hide(text), err)
 	}
 	return nil

@@ -228,7 +228,7 @@ func (o *observer) again(flag string) string {
 // line.
 func (o *observer) hint(command string) string {
 	if o.named && !strings.Contains(command, "--store") {
-		command += " --store " + safetext.Word(o.name)
+		command += " --store " + storeWord(o.url)
 	}
 	return o.own.renamed(command)
 }
@@ -251,7 +251,7 @@ type asking[Name ~string] struct {
 func proposer[Name ~string](e env, cmd *cobra.Command, a asking[Name]) *cobra.Command {
 	cmd.Args = exactArg("a name; rota " + a.list + " shows them")
 	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
-		try := "rota " + a.list + " --store " + safetext.Word(o.name)
+		try := "rota " + a.list + " --store " + storeWord(o.url)
 		answer, err := o.operate(ctx, try,
 			func(op *operate.Operator) (operate.Answer, error) { return a.do(op, ctx, Name(args[0])) })
 		if err != nil {
@@ -260,7 +260,7 @@ func proposer[Name ~string](e env, cmd *cobra.Command, a asking[Name]) *cobra.Co
 		if o.json {
 			err = o.printJSON(Proposed{answer.Said, true})
 		} else {
-			o.say(a.done, args[0], safetext.Word(o.name))
+			o.say(a.done, args[0], storeWord(o.url))
 		}
 		if err != nil || a.then == nil {
 			return err

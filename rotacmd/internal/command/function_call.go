@@ -15,7 +15,6 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -201,7 +200,7 @@ func (c *caller) cancel(ctx context.Context, h *call.Handle) error {
 
 // waiting is the command that waits for a call.
 func (c *caller) waiting(h *call.Handle) string {
-	return fmt.Sprintf("rota function wait %s --store %s", h.ID(), safetext.Word(c.name))
+	return fmt.Sprintf("rota function wait %s --store %s", h.ID(), storeWord(c.url))
 }
 
 // sayAfter is how long a person waits before he is told for what.
@@ -227,7 +226,7 @@ func (c *caller) await(ctx context.Context, h *call.Handle) error {
 	var e *call.Error
 	switch {
 	case errors.As(err, &e):
-		return failed("rota events --store "+safetext.Word(c.name)+" shows each attempt", "%w", err)
+		return failed("rota events --store "+storeWord(c.url)+" shows each attempt", "%w", err)
 	case err != nil:
 		return err
 	}

@@ -228,7 +228,7 @@ func (s *submission) fault(o *observer, err error) error {
 		return failed("--again to run it again", "submit job %s: it was killed, and stays so", s.job)
 	case errors.As(err, &r):
 		try := "--id with another name; --update to go on by the new definition; or rota job stop %s --store %s first"
-		return failed(fmt.Sprintf(try, s.job, o.name), "submit job %s: %s", s.job, r.Reason)
+		return failed(fmt.Sprintf(try, s.job, storeWord(o.url)), "submit job %s: %s", s.job, r.Reason)
 	}
 	return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
 }
@@ -261,7 +261,7 @@ func (s *submission) tell(o *observer, a operate.Answer) error {
 		return o.follow(o.cmd.Context(), &follower{job: s.job, out: o.stderr, quiet: o.json, last: last})
 	}
 	if !o.json && !job.Ended() {
-		o.say("follow it: rota job show %s --follow --store %s", job.Job, o.name)
+		o.say("follow it: rota job show %s --follow --store %s", job.Job, storeWord(o.url))
 	}
 	return last(job)
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/internal/work/supervisor"
@@ -238,7 +237,7 @@ func (c *config) statusHint() string {
 	if strings.HasPrefix(c.store, "memory:") {
 		return ""
 	}
-	return " · status: rota status --store " + safetext.Word(storeurl.Hide(c.store))
+	return " · status: rota status --store " + storeWord(c.store)
 }
 
 // company says whom a member has joined, as far as a value tells that knows of it: under lease it comes a moment later.

@@ -168,20 +168,23 @@ func TestWhyKnowsTheRounds(t *testing.T) {
 func TestHintsNameTheStore(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name  string
+		url   string
 		named bool
 		want  string
 	}{
 		{"file:d", true, "rota why x --store file:d"},
 		{"file:d", false, "rota why x"},
-		{"etcd://a/b?user=u&ca=x", true, "rota why x --store 'etcd://a/b?user=u&ca=x'"},
+		{"etcd://a/b?user=u&password=env:P", true, "rota why x --store 'etcd://a/b?user=u&password=env:P'"},
+		{"etcd://a/b?user=u&password=secret", true, "rota why x --store etcd://a/b"},
+		{"ours:b?secret", true, "rota why x --store ours:b"},
+		{"file:d?shared=yes", true, "rota why x --store 'file:d?shared=yes'"},
 	} {
-		o := &observer{name: c.name, named: c.named}
+		o := &observer{url: c.url, named: c.named}
 		if got := o.hint("rota why x"); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
 	}
-	o := &observer{name: "file:d", named: true}
+	o := &observer{url: "file:d", named: true}
 	if got := o.try("change its definition or rota task retry x"); got != "change its definition or rota task retry x --store file:d" {
 		t.Errorf("got %s", got)
 	}

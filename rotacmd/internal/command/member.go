@@ -11,7 +11,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
-	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -274,7 +273,7 @@ func newClusterRebalance(e env) *cobra.Command {
 		Example: "  rota cluster rebalance", Long: rebalanceHelp,
 	}
 	return changer(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
-		try := "rota cluster set --move-budget 0 --store " + safetext.Word(o.name)
+		try := "rota cluster set --move-budget 0 --store " + storeWord(o.url)
 		a, err := o.operate(ctx, try, func(op *operate.Operator) (operate.Answer, error) { return op.Rebalance(ctx) })
 		switch {
 		case err != nil:
@@ -282,7 +281,7 @@ func newClusterRebalance(e env) *cobra.Command {
 		case o.json:
 			return o.printJSON(Proposed{a.Said, true})
 		}
-		o.say("what is uneven moves · see it: rota events --kind moved --store %s", safetext.Word(o.name))
+		o.say("what is uneven moves · see it: rota events --kind moved --store %s", storeWord(o.url))
 		return nil
 	})
 }

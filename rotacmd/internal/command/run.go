@@ -159,6 +159,9 @@ func (c *config) complete() error {
 	if c.node.Hold < 0 || c.node.Hold > time.Hour {
 		return misused("--hold 30s", "hold: %s is not between 0 and 1h", c.node.Hold)
 	}
+	if c.node.TTL == 0 { // a library's default; somebody wrote this
+		return misused("--ttl 10s", "ttl: 0 is no time to wait")
+	}
 	if c.node.DrainTimeout < 0 {
 		return misused("--drain-timeout 10s", "drain-timeout: %s is negative", c.node.DrainTimeout)
 	}

@@ -135,7 +135,7 @@ func (o *observer) printStatus(seen overview) error {
 	}
 	fmt.Fprintln(w)
 	if s.Nobody != "" {
-		fmt.Fprintf(w, "! %s   → rota run --store %s\n", s.Nobody, safetext.Word(o.name))
+		fmt.Fprintf(w, "! %s   → rota run --store %s\n", s.Nobody, storeWord(o.url))
 		if s.Members.Total == 0 && s.Tasks.Total > 0 {
 			return nil
 		}

@@ -84,7 +84,7 @@ func repairStore(ctx context.Context, e env, text string, how repairing) (storer
 		return r, err
 	}
 	if err := storerepair.Repair(ctx, st, r); err != nil {
-		return r, failed("rota store repair "+storeurl.Hide(text)+", which can be done again", "repair %s: %w",
+		return r, failed("rota store repair "+storeWord(text)+", which can be done again", "repair %s: %w",
 			storeurl.Hide(text), err)
 	}
 	r.Repaired = true

@@ -243,6 +243,6 @@ func (o *observer) sayAsked(name string, n int, over bool) error {
 	if over {
 		did = "has run " + what
 	}
-	o.say("%s %s · failures: rota events --task %s --store %s", name, did, safetext.Word(name), safetext.Word(o.name))
+	o.say("%s %s · failures: rota events --task %s --store %s", name, did, safetext.Word(name), storeWord(o.url))
 	return nil
 }

@@ -115,21 +115,26 @@ func (e env) storeOptions(suffix string, a stores.Access) stores.Options {
 	return stores.Options{Access: a, Beside: suffix, Kinds: e.own.Stores, Getenv: e.getenv}
 }
 
+// storeWord is a store as a word of a shell, to be typed again. Where nothing is wrong with the text, it only names
+// secrets.
+func storeWord(text string) string {
+	if stores.Check(text, stores.Options{Getenv: func(string) string { return "there" }}) != nil {
+		text = storeurl.Hide(text)
+	}
+	return safetext.Word(text)
+}
+
 // storeFault adds to an error of a store what to try.
 func storeFault(text, suffix string, a stores.Access, err error) error {
 	scheme, _, _ := strings.Cut(text, ":")
-	name := storeurl.Hide(text)
-	away, unreachable := errors.AsType[*stores.OpenError](err)
-	if unreachable {
-		name = away.Place
-	}
+	_, unreachable := errors.AsType[*stores.OpenError](err)
 	dir, wrongDir := stores.Directory(text)
 	var wrong *stores.Error
 	switch {
 	case errors.As(err, &wrong):
 		return misused("--store "+strings.Join(wrong.Instead, " or --store "), "%w", wrong.Err)
 	case a != member && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotFound)):
-		return failed("rota run --store "+safetext.Word(name)+" ./tasks", "%w", err)
+		return failed("rota run --store "+storeWord(text)+" ./tasks", "%w", err)
 	case errors.Is(err, file.ErrShared) && wrongDir == nil:
 		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+
 			"?shared=yes"+
@@ -139,10 +144,10 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 	case !unreachable:
 		return err
 	case suffix != "": // a check of the store is what was just tried
-		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean",
+		return failed("what docs/stores/"+scheme+".md says of this error; or another address, or start the server there",
 			"%w", err)
 	}
-	return failed("rota store check "+safetext.Word(name), "%w", err)
+	return failed("rota store check "+storeWord(text), "%w", err)
 }
 
 // allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories

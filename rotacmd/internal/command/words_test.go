@@ -136,7 +136,7 @@ func TestWhoAsks(t *testing.T) {
 // TestAgain: what is left out is shown by the same command with a flag more.
 func TestAgain(t *testing.T) {
 	t.Parallel()
-	o := &observer{name: "file:x y", args: []string{"a b"}, cmd: &cobra.Command{Use: "list"}, named: true}
+	o := &observer{url: "file:x y", args: []string{"a b"}, cmd: &cobra.Command{Use: "list"}, named: true}
 	f := o.cmd.Flags()
 	f.StringSlice("kind", nil, "")
 	f.String("task", "", "")
