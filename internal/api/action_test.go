@@ -96,8 +96,24 @@ func TestActions(t *testing.T) {
 				t.Errorf("%s %s: %s, the cluster was told %q", path, name, r.Status, a.said)
 			}
 		}
-		if r := request(c, "GET", path, trusted); r.StatusCode != http.StatusMethodNotAllowed {
-			t.Errorf("GET %s: %s", path, r.Status)
+	}
+}
+
+// TestUnserved: where nothing answers the body is a Fault as elsewhere.
+func TestUnserved(t *testing.T) {
+	t.Parallel()
+	c := (&acting{}).config(t)
+	for _, want := range []string{
+		`GET /v1/kill 405 POST {"error":"/v1/kill takes POST, not GET"}`,
+		`POST /v1/status 405 GET, HEAD {"error":"/v1/status takes GET, not POST"}`,
+		`GET /v1/x 404  {"error":"there is no /v1/x; try: GET /v1/openapi.json"}`,
+		`PUT /v1/ 404  {"error":"there is no /v1/; try: GET /v1/openapi.json"}`,
+	} {
+		asked := strings.Fields(want)
+		r := request(c, asked[0], asked[1], trusted)
+		got := fmt.Sprint(asked[0], " ", asked[1], " ", r.StatusCode, " ", r.Header.Get("Allow"), " ", body(t, r))
+		if got != want+"\n" || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("got %s as %s, want %s", got, r.Header.Get("Content-Type"), want)
 		}
 	}
 }

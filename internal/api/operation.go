@@ -67,6 +67,18 @@ func (op *operation) checked() http.HandlerFunc {
 	}
 }
 
+// unserved answers what no operation does.
+func unserved(ops []operation, w http.ResponseWriter, r *http.Request) {
+	i := slices.IndexFunc(ops, func(op operation) bool { return op.path == r.URL.Path })
+	if i < 0 {
+		fail(w, http.StatusNotFound, "there is no "+r.URL.Path+"; try: GET /v1/openapi.json")
+		return
+	}
+	verb := ops[i].verb()
+	w.Header().Set("Allow", strings.Replace(verb, http.MethodGet, "GET, HEAD", 1))
+	fail(w, http.StatusMethodNotAllowed, r.URL.Path+" takes "+verb+", not "+r.Method)
+}
+
 // refusal says what is wrong with a query; "" if nothing is.
 func (op *operation) refusal(query url.Values) string {
 	for _, p := range op.params {

@@ -89,9 +89,11 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 func Handler(c Config) http.Handler {
 	h := &handler{c: c, turns: make(chan struct{}, maxTurns)}
 	mux := http.NewServeMux()
-	for _, op := range h.operations() {
+	ops := h.operations()
+	for _, op := range ops {
 		mux.HandleFunc(op.verb()+" "+op.path, op.checked())
 	}
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { unserved(ops, w, r) })
 	guarded := h.guard(mux)
 	open := http.NewServeMux()
 	open.HandleFunc("GET /healthz", h.alive)

@@ -157,7 +157,7 @@ func classify(err error) error {
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%w: no space left, free some: %w", store.ErrUnavailable, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
-		return fmt.Errorf("%w: not allowed to write, check the owner and whether the file system is read-only: %w",
+		return fmt.Errorf("%w: not allowed to write, check the owner, or copy a directory that is read-only elsewhere: %w",
 			store.ErrUnavailable, err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		return fmt.Errorf("%w: another program holds the database: %w", store.ErrUnavailable, err)
