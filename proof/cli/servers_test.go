@@ -140,6 +140,26 @@ func TestStoreCheckOnServers(t *testing.T) {
 	})
 }
 
+// A check with a wrong password leaves nothing that only this password opens, and is not ok.
+func TestStoreCheckOfAClosedPlace(t *testing.T) {
+	onShared(t, []string{"zookeeper"}, func(p *place, _ *server.Server) {
+		as := func(word string) string {
+			p.write(word, word)
+			return p.store + "?user=u&password=file:" + filepath.Join(p.dir, word)
+		}
+		wrong := as("wrong")
+		p.store = as("right")
+		p.start("a")
+		p.joined("a")
+		for i, want := range []int{exitFailed, exitOK} {
+			store := []string{wrong, p.store}[i]
+			if out, errs, code := p.rota("store", "check", store); code != want {
+				p.t.Errorf("%s: exit %d, want %d\n%s%s", store, code, want, out, errs)
+			}
+		}
+	})
+}
+
 // Where there is none, or where something else answers, the error says so, and nothing waits for long.
 func TestServersThatCannotBeUsed(t *testing.T) {
 	onServers(t, func(p *place, s *server.Server) {
@@ -168,7 +188,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 			p.t.Errorf("nobody there: exit %d\n%s", code, errs)
 		}
 		_, errs, code = p.rota("store", "check", scheme+"://127.0.0.1:1/x?timeout=1s")
-		if code != exitFailed || !strings.Contains(errs, "try: another address") ||
+		if code != exitFailed || !strings.Contains(errs, "or another address") ||
 			strings.Contains(errs, "try: rota store check") {
 			p.t.Errorf("check where nobody is: exit %d\n%s", code, errs)
 		}

@@ -147,10 +147,10 @@ func diagnose(err error) error {
 		return fmt.Errorf("%w: look at the port (2181 unless configured otherwise), and whether it wants TLS", err)
 	case errors.As(away.last, &cert):
 		return fmt.Errorf("%w: give the authority that signed the server's certificate", err)
-	case errors.As(away.last, &record):
-		return fmt.Errorf("%w: the port does not speak TLS: use the server's secureClientPort, or leave TLS out", err)
 	case errors.As(away.last, &shake) && errors.Is(away.last, io.EOF):
 		return fmt.Errorf("%w: the server closes new connections: it does not serve (no quorum: start more of the ensemble), wants TLS, or has too many clients (maxClientCnxns)", err)
+	case errors.As(away.last, &record), errors.Is(away.last, io.EOF): // the handshake of TLS failed
+		return fmt.Errorf("%w: the port does not speak TLS: use the server's secureClientPort, or leave TLS out", err)
 	case errors.As(away.last, &shake) && speaksHTTP(shake.addr):
 		return fmt.Errorf("%w: %w: it is an HTTP server; look at the port (2181 unless configured otherwise)", err,
 			errNotZooKeeper)

@@ -52,6 +52,8 @@ func TestOpenErrors(t *testing.T) {
 			Timeout: attempt}, store.ErrUnavailable, "certificate", "authority"),
 		"TLS on a plain port": rig.Says(zookeeper.Options{Servers: []string{address(web)}, TLS: &tls.Config{},
 			Timeout: attempt}, store.ErrUnavailable, "does not speak TLS", "secureClientPort"),
+		"TLS on a plain port of ZooKeeper": rig.Says(zookeeper.Options{Servers: servers(t), TLS: &tls.Config{},
+			Timeout: attempt}, store.ErrUnavailable, "does not speak TLS", "secureClientPort"),
 	})
 }
 

@@ -76,6 +76,14 @@ func checkStore(ctx context.Context, e env, text string) (storecheck.Report, err
 		}
 		return checkDirectory(ctx, e, dir)
 	}
+	st, err := stores.Open(ctx, text, e.storeOptions("", look))
+	if err == nil {
+		err = st.Close()
+	}
+	// What is at the place may be closed to this user, or of somebody else, and then a check beside it says nothing.
+	if _, refused := errors.AsType[*stores.OpenError](err); refused && !errors.Is(err, store.ErrNotFound) {
+		return storecheck.Report{}, storeFault(text, checkSuffix, look, err)
+	}
 	return checkPlace(ctx, e, text, checkSuffix)
 }
 
