@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/proof/browser"
@@ -14,6 +15,13 @@ const clipped = `[...document.querySelectorAll("header *, nav *, main *, #detail
   return down || e.scrollWidth > e.clientWidth + 1 && !e.matches(".columns, div.graph");
 }).map(e => e.tagName + "." + e.className + " " + e.scrollWidth + ">" + e.clientWidth + " " + e.scrollHeight + ">" + e.clientHeight + " " + e.textContent.slice(0, 60))`
 
+// torn lists states of problems that stand on two lines: a long text beside them took their room.
+const torn = `[...document.querySelectorAll(".problems td:first-child")].filter(e => {
+  const r = document.createRange();
+  r.selectNodeContents(e);
+  return new Set([...r.getClientRects()].map(x => Math.round(x.bottom))).size > 1;
+}).map(e => e.textContent)`
+
 // fits checks that nothing on the screen is cut, on a phone and on a desk.
 func fits(t *testing.T, w *browser.Window, name string) {
 	t.Helper()
@@ -23,6 +31,9 @@ func fits(t *testing.T, w *browser.Window, name string) {
 			fmt.Sprintf("innerWidth === %d && new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))", width))
 		if cut := browser.Ask[[]string](w, clipped); len(cut) > 0 {
 			t.Errorf("%s at %d: cut are\n%q", name, width, cut)
+		}
+		if words := browser.Ask[[]string](w, torn); len(words) > 0 {
+			t.Errorf("%s at %d: torn are\n%q", name, width, words)
 		}
 		if wide := browser.Ask[int64](w, `document.documentElement.scrollWidth`); wide > width {
 			t.Errorf("%s at %d: the page is %d wide", name, width, wide)
@@ -37,6 +48,7 @@ func TestEveryViewFits(t *testing.T) {
 	c := start(t, 3)
 	long := "homepage-of-eu-central-1-by-https"
 	c.task(t, long, "type: noop\nevery: 1h\n")
+	c.task(t, strings.Repeat("no name ", 12), "type: noop\nevery: 1h\n")
 	c.join(t, "web-1.eu-central-1", true)
 	c.join(t, "b", false)
 	c.submit(t, "etl", "tasks:\n  - {name: read-all-lines, type: noop, every: 1s}\n  - {name: load, type: noop, every: 1s, after: [read-all-lines]}\n")
