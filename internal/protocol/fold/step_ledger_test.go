@@ -291,8 +291,8 @@ func TestADoubtIsResolved(t *testing.T) {
 	}
 }
 
-// TestWhatTheLogLacks: what was trimmed is read of the snapshot, which is taken where it is newer; a log that is shorter
-// than what was read of it ends the member; and what is acknowledged further on has to be read first.
+// TestWhatTheLogLacks: what was trimmed is read of the snapshot, which is taken where it is newer; a log that is
+// shorter than what was read of it ends the member; and what is acknowledged further on has to be read first.
 func TestWhatTheLogLacks(t *testing.T) {
 	t.Parallel()
 	p := newPupil()
