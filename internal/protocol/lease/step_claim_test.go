@@ -199,6 +199,9 @@ func TestAForgottenClaimIsConfirmed(t *testing.T) {
 			if len(s.tries) != 0 || !slices.Contains(s.shuns, grantID{id, x.command.(cluster.Claim).Token}) {
 				t.Errorf("it does %+v, and shuns %v", s.tries, s.shuns)
 			}
+			if s.claimAgain(); len(s.tries) != 0 {
+				t.Errorf("what was refused is claimed again: %+v", s.tries)
+			}
 			continue
 		}
 		if put := s.tries[0].put; put.Version != before.Version || string(put.Value) == string(before.Value) {
