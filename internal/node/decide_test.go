@@ -254,8 +254,8 @@ func TestAnAnnouncedRestartKeepsItsFile(t *testing.T) {
 	})
 }
 
-// TestWordsOfTwoAtOnce: whoever meets another one's document reads it, and says whether the member was drained before.
-// A store that refuses is an error.
+// TestWordsOfTwoAtOnce: a call that meets the document of another one reads it, and says whether the member was drained
+// before. A store that refuses is an error.
 func TestWordsOfTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	type word func(store.Docs) (bool, error)

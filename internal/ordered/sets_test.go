@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSets compares sets with a matrix of what they have. A copy is independent, a set without elements is none, and
-// whoever has seen enough is shown no more.
+// TestSets compares sets with a matrix of what they have. A copy is independent, a key without elements is not
+// there, and a yield that returns false ends the walk.
 func TestSets(t *testing.T) {
 	t.Parallel()
 	const keys, elements = 3, 4

@@ -58,8 +58,8 @@ func TestWord(t *testing.T) {
 	}
 }
 
-// TestCalm: whoever runs for a minute, or for two TTLs if that is longer, what its former owners died of, says so again
-// and again; from the start where it has another token or was not seen in between.
+// TestCalm: a partition whose former owners died is reported as started at each look, once it has run for a minute, or
+// for two TTLs if that is longer. A look without it, or another token, begins that time again.
 func TestCalm(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) protocol.Instant { return protocol.Instant(1).Add(d) }

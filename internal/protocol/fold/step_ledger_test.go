@@ -14,8 +14,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// pupil is a member that reads a log which the test tells it.
-type pupil struct {
+// logReader is a member that reads the log of a test.
+type logReader struct {
 	Reader
 	first bool
 	took  []cluster.Index
@@ -24,18 +24,18 @@ type pupil struct {
 	other cluster.Hash  // writers have another history than this one
 }
 
-func (p *pupil) Took(a protocol.Applied) { p.took = append(p.took, a.Entry.Index) }
-func (p *pupil) First() bool             { return p.first }
+func (p *logReader) Took(a protocol.Applied) { p.took = append(p.took, a.Entry.Index) }
+func (p *logReader) First() bool             { return p.first }
 
-const pupilPoll = 10
+const pollEvery = 10
 
-func newPupil() *pupil {
-	return &pupil{Reader: Reader{Core: member.NewCore(member.Params{Member: "a", Nonce: "n", Poll: pupilPoll,
+func newLogReader() *logReader {
+	return &logReader{Reader: Reader{Core: member.NewCore(member.Params{Member: "a", Nonce: "n", Poll: pollEvery,
 		SnapshotEvery: 2 * cluster.BaseEvery}, member.RenewLate)}}
 }
 
 // writes makes the next entry of the log by somebody else.
-func (p *pupil) writes() {
+func (p *logReader) writes() {
 	n := uint64(len(p.log) + 1)
 	e := cluster.Entry{Writer: "w", Seq: n, BaseIndex: p.whole.Index(), BaseChain: p.whole.Chain() + p.other,
 		Commands: []cluster.Command{cluster.Configure{Retention: int64(n) + 5}}}
@@ -45,7 +45,7 @@ func (p *pupil) writes() {
 }
 
 // reads answers a read with the records from one to another.
-func (p *pupil) reads(t *testing.T, from, to int) {
+func (p *logReader) reads(t *testing.T, from, to int) {
 	t.Helper()
 	for len(p.log) < to {
 		p.writes()
@@ -57,7 +57,7 @@ func (p *pupil) reads(t *testing.T, from, to int) {
 // TestWhenTheLogIsRead: at once where there is more, else after a poll; after a failure no hint hurries it.
 func TestWhenTheLogIsRead(t *testing.T) {
 	t.Parallel()
-	p := newPupil()
+	p := newLogReader()
 	look := func(what string, want bool) {
 		t.Helper()
 		if got := p.Log.Look(&p.Core, false); got != want {
@@ -69,11 +69,11 @@ func TestWhenTheLogIsRead(t *testing.T) {
 	p.Log.Hint = true
 	must.Succeed(t, p.Log.Take(&p.Core, p, member.Read{Err: "away"}))
 	look("after a failure with a hint", false)
-	p.At += pupilPoll
+	p.At += pollEvery
 	look("a poll later", true)
 	must.Succeed(t, p.Log.Take(&p.Core, p, member.Read{Err: "away"}))
 	look("after a failure without a hint", false)
-	p.At += pupilPoll
+	p.At += pollEvery
 	look("a poll later", true)
 	for range 3 {
 		p.writes()
@@ -100,7 +100,7 @@ func TestWhenTheLogIsRead(t *testing.T) {
 // TestARecordIsAppliedOnce, though a page has it again; and a member that leaves hears first what became of its own.
 func TestARecordIsAppliedOnce(t *testing.T) {
 	t.Parallel()
-	p := newPupil()
+	p := newLogReader()
 	p.reads(t, 1, 2)
 	p.reads(t, 2, 3)
 	if want := []cluster.Index{1, 2, 3}; !slices.Equal(p.took, want) || p.Log.Value.Chain() != p.whole.Chain() {
@@ -122,7 +122,7 @@ func TestARecordIsAppliedOnce(t *testing.T) {
 func TestWhenASnapshotIsTaken(t *testing.T) {
 	t.Parallel()
 	const window = int(cluster.BaseEvery)
-	p := newPupil()
+	p := newLogReader()
 	last := 0
 	saves := func(what string, want int) {
 		t.Helper()
@@ -144,7 +144,7 @@ func TestWhenASnapshotIsTaken(t *testing.T) {
 	p.reads(t, 1, window)
 	saves("after half as many", 0)
 	p.reads(t, window+1, 2*window+1)
-	saves("of a page that goes on", 2*window)
+	saves("of a page that ends later", 2*window)
 	p.reads(t, 2*window+2, 4*window)
 	saves("after as many again", 4*window)
 	old := p.Log.History.points[0]
@@ -186,12 +186,12 @@ func TestWhenASnapshotIsTaken(t *testing.T) {
 	}
 }
 
-// TestAnotherHistory is told by one member, with its newest entry; a copy of a history, which keeps the newest points,
-// is independent.
+// TestAnotherHistory: one member reports entries of another history, and names the newest. A history keeps its newest
+// points, and a copy of it is independent.
 func TestAnotherHistory(t *testing.T) {
 	t.Parallel()
 	for _, first := range []bool{false, true} {
-		p := newPupil()
+		p := newLogReader()
 		p.first = first
 		p.reads(t, 1, 3)
 		p.other = 1
@@ -238,7 +238,7 @@ func TestAnotherHistory(t *testing.T) {
 // tell yet. Then an entry of another history is its writer's fault for a while.
 func TestADoubtIsResolved(t *testing.T) {
 	t.Parallel()
-	p := newPupil()
+	p := newLogReader()
 	p.reads(t, 1, 3)
 	at := member.PointOf(p.Log.Value)
 	doubt := func() bool {
@@ -278,7 +278,7 @@ func TestADoubtIsResolved(t *testing.T) {
 		if (err != nil) != c.ends || p.Log.History.Doubted != c.doubt {
 			t.Errorf("the store has %+v: %v, doubt %t", c.has, err, p.Log.History.Doubted)
 		}
-		p.End() // what it tells of the store
+		p.End() // what it reports of the store
 		if p.Log.Check(&p.Core); len(p.End()) != 0 {
 			t.Error("it asks again before a poll is over")
 		}
@@ -286,7 +286,7 @@ func TestADoubtIsResolved(t *testing.T) {
 	if doubt() {
 		t.Error("what was sure a moment ago is doubted")
 	}
-	if p.At += pupilPoll; !doubt() {
+	if p.At += pollEvery; !doubt() {
 		t.Error("what was sure a poll ago is not doubted")
 	}
 }
@@ -295,7 +295,7 @@ func TestADoubtIsResolved(t *testing.T) {
 // shorter than what was read of it ends the member; and what is acknowledged further on has to be read first.
 func TestWhatTheLogLacks(t *testing.T) {
 	t.Parallel()
-	p := newPupil()
+	p := newLogReader()
 	p.Log.Look(&p.Core, false)
 	must.Succeed(t, p.Log.Take(&p.Core, p, member.Read{Truncated: true}))
 	if !slices.Contains(p.End(), member.Effect(member.ReadSnapshot{})) || !p.Log.Busy || !p.Log.Snap {
@@ -348,12 +348,12 @@ func TestWhatTheLogLacks(t *testing.T) {
 // TestWhoLeaves says so once nothing runs, if it is in; and of all that are joined one comes first.
 func TestWhoLeaves(t *testing.T) {
 	t.Parallel()
-	p := newPupil()
+	p := newLogReader()
 	p.log = append(p.log, store.Record{Index: 1, Data: cluster.Entry{Writer: "w", Seq: 1,
 		Commands: []cluster.Command{cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1"}}}.Encode()})
 	p.reads(t, 1, 1)
 	m, _ := p.Log.Value.Member("a")
-	if !p.Reader.First() || (&pupil{Reader: Reader{Core: member.NewCore(member.Params{Member: "b"}, member.Confirm),
+	if !p.Reader.First() || (&logReader{Reader: Reader{Core: member.NewCore(member.Params{Member: "b"}, member.Confirm),
 		Log: p.Log}}).Reader.First() {
 		t.Error("the first of those that are joined is another one")
 	}

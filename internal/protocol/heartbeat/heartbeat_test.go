@@ -215,7 +215,7 @@ func TestReasonTellsOfTheSilence(t *testing.T) {
 	}
 	odd := "a, silent for 1 ms left: found, silent for 3000 ms"
 	if silence, _ := heartbeat.SilenceIn(odd); silence != 3*time.Second {
-		t.Errorf("%q tells of %s", odd, silence)
+		t.Errorf("read from %q: %s", odd, silence)
 	}
 	if silence, known := heartbeat.SilenceIn("a left: left gracefully"); silence != 0 || !known {
 		t.Errorf("in order: %s, %t", silence, known)

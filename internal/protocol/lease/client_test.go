@@ -21,9 +21,9 @@ import (
 // stubborn is a store that answers each write in one way.
 type stubborn struct {
 	protocol.Store
-	says error
-	puts int
-	name map[string]bool // of writes
+	says  error
+	puts  int
+	names map[string]bool // of writes
 }
 
 func (s *stubborn) Put(_ context.Context, d store.Doc) (store.Version, error) {
@@ -31,7 +31,7 @@ func (s *stubborn) Put(_ context.Context, d store.Doc) (store.Version, error) {
 	if err := json.Unmarshal(d.Value, &doc); err != nil {
 		return "", err
 	}
-	s.name[doc.Write] = true
+	s.names[doc.Write] = true
 	if s.puts++; s.puts > 100 { // in virtual time a client without a pause would never end
 		return "", store.ErrTooLarge
 	}
@@ -46,7 +46,7 @@ func TestAClientTriesAgain(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			docs := memory.New().Open()
 			defer docs.Close()
-			s := &stubborn{Store: docs, says: says, name: map[string]bool{}}
+			s := &stubborn{Store: docs, says: says, names: map[string]bool{}}
 			c, err := Protocol{}.Client(s)
 			must.Succeed(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -56,8 +56,8 @@ func TestAClientTriesAgain(t *testing.T) {
 			if most == 1 && !errors.Is(err, says) || most > 1 && !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%v: it says %v", says, err)
 			}
-			if s.puts == 0 || s.puts > most || len(s.name) != s.puts && errors.Is(says, store.ErrConflict) {
-				t.Errorf("%v: %d writes of %d names in a second, want at most %d", says, s.puts, len(s.name), most)
+			if s.puts == 0 || s.puts > most || len(s.names) != s.puts && errors.Is(says, store.ErrConflict) {
+				t.Errorf("%v: %d writes of %d names in a second, want at most %d", says, s.puts, len(s.names), most)
 			}
 		})
 	}

@@ -109,7 +109,7 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 			if show.View != want {
 				t.Errorf("it writes view %d, want %d", show.View, want)
 			}
-			for _, w := range s.lead.writes { // the board tells of it when it is there
+			for _, w := range s.lead.writes { // the board names it only when it is there
 				if b, err := read[boardDoc](w.doc); w.doc.Key == keyBoard && (err != nil || b.View >= want) {
 					t.Errorf("before view %d is written the board is %s", want, w.doc.Value)
 				}

@@ -111,8 +111,8 @@ func TestWhatTheBoardTells(t *testing.T) {
 	}
 }
 
-// TestWhatACommandNeeds: the parents of a split, whoever submits by a partition, and where that one's owner stands. A
-// session that has ended is not confirmed.
+// TestWhatACommandNeeds: a split reads the parents of its children; a submission by a partition reads that partition,
+// its job and the Node List. A session that has ended is not confirmed.
 func TestWhatACommandNeeds(t *testing.T) {
 	t.Parallel()
 	split := needs(cluster.SplitPartition{Partition: "x#p",

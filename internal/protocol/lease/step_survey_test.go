@@ -216,8 +216,9 @@ func TestOldListCompletesNothing(t *testing.T) {
 	}
 }
 
-// TestASurveyReadsByKey the job of each partition that a list shows, though the list has no jobs, and a share; of what
-// is not there any more the job is told, also where the partition stands under a digest of its name.
+// TestASurveyReadsByKey: each share, and the job of each partition that a list shows, though the list has no jobs.
+// Where a partition has gone since, its job is reported as old, also if the key of the partition is a digest of its
+// name.
 func TestASurveyReadsByKey(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)

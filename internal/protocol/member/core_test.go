@@ -14,7 +14,7 @@ import (
 )
 
 // TestWhatTheStoreTells: it is away from the first call that failed until one is answered, or after a write that failed
-// until one is acknowledged. Each change is told once.
+// until one is acknowledged. Each change is reported once.
 func TestWhatTheStoreTells(t *testing.T) {
 	t.Parallel()
 	read := func(err string) func(*Core) { return func(c *Core) { c.Answered(err) } }
@@ -132,8 +132,8 @@ func TestWhoIsIn(t *testing.T) {
 	}
 }
 
-// TestWhoIsLate: whoever has missed a renewal, half an interval after it was due, while our own come through. Where
-// ours were overdue, others have four polls more.
+// TestWhoIsLate: a member is late half an interval after a renewal that it missed, while our own are acknowledged.
+// Where ours were overdue, the others have four polls more.
 func TestWhoIsLate(t *testing.T) {
 	t.Parallel()
 	c, _ := joined(RenewLate)
