@@ -152,23 +152,28 @@ func TestARemovalAsksOnce(t *testing.T) {
 }
 
 // TestADeputyLeads: the leader is suspended, and another member dies. What that ran is free as soon as the deputy has
-// found the leader late, or the dead member silent for long enough: it has watched both all the time.
+// found the leader late, or the dead member silent for long enough: it has watched both all the time. If it was the
+// deputy itself that has died, the next one finds the leader late, and those before it dead.
 func TestADeputyLeads(t *testing.T) {
 	t.Parallel()
 	const slow, poll, silence = 40 * time.Millisecond, outageTTL / 20, outageTTL * 1050 / 1000
 	for _, c := range []struct {
 		name    string
-		guarded bool          // who dies
+		dies    []int
+		guarded bool
 		before  time.Duration // the suspension
 		most    time.Duration // from the suspension on
 	}{
-		{"killed", true, 0, silence/2 + poll + 13*slow},
-		{"silent", false, outageTTL / 2, silence - outageTTL/2 + poll + 14*slow},
+		{"killed", []int{2}, true, 0, silence/2 + poll + 13*slow},
+		{"silent", []int{2}, false, outageTTL / 2, silence - outageTTL/2 + poll + 14*slow},
+		{"the deputy, too", []int{1, 2}, true, 0, silence/2 + poll + 14*slow},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			atRest(t, slow, func(crowd *crowd) {
-				crowd.kill(2, c.guarded)
+				for _, i := range c.dies {
+					crowd.kill(i, c.guarded)
+				}
 				time.Sleep(c.before) // waits: in virtual time
 				from := time.Now()
 				crowd.dead[0].Store(true)

@@ -75,13 +75,14 @@ func (s *step) moves() (keys []string) {
 }
 
 // dueBeats are the heartbeats that it is time to look at: the deputy looks at all, and so does a leader without hints,
-// besides its surveys.
+// besides its surveys. Where the leader is late, those look at who comes before them that might follow it.
 func (s *step) dueBeats() (keys []string) {
-	if !s.watches() {
-		return nil
-	}
+	all, late := s.watches(), s.leaderLate()
 	for _, m := range s.look.members {
-		if s.follows(m) && m.Heartbeat != s.look.election.Holder.Key &&
+		if m.ID == s.Member {
+			late = false
+		}
+		if (all || late) && s.follows(m) && m.Heartbeat != s.look.election.Holder.Key &&
 			s.At >= s.lead.beats.Of(m.Heartbeat).Soon(s.Timing, s.Poll) {
 			keys = append(keys, m.Heartbeat)
 		}
@@ -115,9 +116,15 @@ const mostWatched = 32
 // deputy tells whether we are the one that follows the leader. It watches all heartbeats as the leader does, and leads
 // when the leader is late, before its session has ended: else those that die meanwhile wait for that end, and some of
 // them for as long again, which begins when somebody new looks at them.
-func (s *step) deputy() bool {
-	return !s.lead.holds && s.look.leader.Holder != "" && len(s.look.members) <= mostWatched && s.rank() == 0
+func (s *step) deputy() bool { return s.mayFollow() && s.rank() == 0 }
+
+// mayFollow tells whether we are the deputy, or become it when those before us have died.
+func (s *step) mayFollow() bool {
+	return !s.lead.holds && s.look.leader.Holder != "" && len(s.look.members) <= mostWatched
 }
+
+// leaderLate tells whether a leader that we may follow has missed a renewal.
+func (s *step) leaderLate() bool { return s.mayFollow() && s.Late(s.look.election.Holder) }
 
 // watches tells whether we look at all heartbeats one by one. A leader to whom the store hints at them sees them in its
 // surveys.
@@ -133,11 +140,15 @@ func (s *step) lateMembers() (late []cluster.MemberID) {
 	return late
 }
 
-// lateAt is when a deputy must look at the leader's heartbeat to find it late; a TTL from now where nobody must.
+// lateAt is when to look at the leader's heartbeat to find it late, or at those before us if it is; a TTL from now
+// where there is nothing to find.
 func (s *step) lateAt() protocol.Instant {
 	o := s.look.election.Holder
-	if late := o.Since.Add(s.Timing.Of(o.TTL).Late()); s.deputy() && o.Known && !o.Gone() && o.Looked < late {
+	switch late := o.Since.Add(s.Timing.Of(o.TTL).Late()); {
+	case s.mayFollow() && o.Known && !o.Gone() && o.Looked < late:
 		return late
+	case s.leaderLate() && len(s.dueBeats()) > 0:
+		return s.At
 	}
 	return s.At.Add(s.Params.TTL)
 }

@@ -133,9 +133,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 	case s.look.election.Holder.Key:
 		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 	default:
-		if s.watches() {
-			s.lead.beats = s.lead.beats.With(s.lead.beats.Of(d.Key).Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
-		}
+		s.lead.beats = s.lead.beats.With(s.lead.beats.Of(d.Key).Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
 	}
 	return nil
 }
@@ -193,14 +191,14 @@ func (s *step) elect(docs []store.Doc) {
 	}
 }
 
-// rank is how long we let others go first, but for the leader that is dead.
+// rank is how long we let others go first, but for those that are dead.
 func (s *step) rank() time.Duration {
 	at := 0
 	for _, m := range s.look.members {
 		if m.ID == s.Member {
 			break
 		}
-		if m.Heartbeat != s.look.election.Holder.Key {
+		if m.Heartbeat != s.look.election.Holder.Key && !s.lead.beats.Of(m.Heartbeat).Gone() {
 			at++
 		}
 	}
