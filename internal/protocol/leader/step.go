@@ -60,6 +60,7 @@ type vote struct {
 	look
 	holder holderDoc
 	turn   protocol.Instant // a document that cannot be read is read again
+	wary   protocol.Instant // until then a stand-by looks at the leader as its deputy does: a member may have died
 }
 
 // NewState is a member that has just started.

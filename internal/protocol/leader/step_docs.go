@@ -55,7 +55,7 @@ func (s *step) hinted(prefix string) {
 	case planFolder(s.asker()):
 		s.asks.hint = true
 	case MailboxPrefix:
-		s.rule.boxes.hint = true
+		s.rule.boxes.hint, s.vote.wary = true, s.At.Add(s.Params.TTL)
 	case planPrefix:
 		s.rule.plans.hint = true
 	}

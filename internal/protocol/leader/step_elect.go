@@ -36,8 +36,10 @@ func (s *step) elect() {
 		s.vote.Election = s.vote.Stale()
 	}
 	move := s.vote.Next(s.Own.Key, s.turn(), s.Silence(s.vote.Election.Holder), s.At)
-	if move == elect.Probe && s.deputy() && s.Late(s.vote.Election.Holder) {
-		move = elect.Remove
+	if move == elect.Probe && s.mayFollow() && s.Late(s.vote.Election.Holder) {
+		if s.lookAhead(); s.deputy() {
+			move = elect.Remove
+		}
 	}
 	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.Own.Key) {
 		s.abdicate()
@@ -75,13 +77,28 @@ func (s *step) act(move elect.Move) {
 // deputy reports whether this member follows the leader. It does so when that is late, before its session has ended:
 // else all that dies meanwhile waits for that end. The former leader keeps what it runs, and what it still writes is
 // refused by its term.
-func (s *step) deputy() bool {
-	return s.ahead() == 0 && s.mayLead() && s.rule.at == ruleNone && s.vote.Seen.Heartbeat != s.Own.Key
+func (s *step) deputy() bool { return s.ahead() == 0 && s.mayFollow() }
+
+// mayFollow reports whether this member is the deputy, or becomes it when those before it have died.
+func (s *step) mayFollow() bool {
+	return s.mayLead() && s.rule.at == ruleNone && s.vote.Seen.Heartbeat != s.Own.Key
 }
+
+// lookAhead looks at those before us that might follow the leader: they may have died, and nobody has removed them.
+func (s *step) lookAhead() {
+	for _, p := range s.roster.Members {
+		if s.before(p) && p.Heartbeat != s.vote.Seen.Heartbeat && s.rank() <= mostAhead {
+			s.lookAt(s.heartbeats.Of(p.Heartbeat))
+		}
+	}
+}
+
+// mostAhead bounds how many go first.
+const mostAhead = 8
 
 // ahead is how many go first: those before us but for the last leader, and all that stay.
 func (s *step) ahead() int {
-	n := min(s.rank(), 8)
+	n := min(s.rank(), mostAhead)
 	if p, ok := s.roster.peer(s.vote.holder.Member); ok && n > 0 && p.Heartbeat == s.vote.holder.Heartbeat &&
 		s.before(p) {
 		n--
@@ -107,7 +124,7 @@ func (s *step) turn() time.Duration {
 // that was planned before.
 func (s *step) nextProbe() protocol.Instant {
 	o := s.vote.Election.Holder
-	if o.Known && !s.waits() && !s.deputy() && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
+	if o.Known && !s.waits() && !s.deputy() && s.At >= s.vote.wary && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
 		return o.Looked.Add(s.rarely())
 	}
 	return s.nextLook(o)
@@ -175,9 +192,10 @@ func (s *step) rank() (n int) {
 	return n
 }
 
-// before reports whether a member comes before us.
+// before reports whether a member comes before us. One that we have found dead does not.
 func (s *step) before(p cluster.Member) bool {
-	return p.ID != s.Member && p.State == cluster.MemberJoined && (s.Inc == 0 || p.Incarnation < s.Inc)
+	return p.ID != s.Member && p.State == cluster.MemberJoined && (s.Inc == 0 || p.Incarnation < s.Inc) &&
+		!s.heartbeats.Of(p.Heartbeat).Gone()
 }
 
 // windows reports whether a task runs here that looks at others of its job.

@@ -96,6 +96,42 @@ func TestADeputyFollowsALeaderThatIsLate(t *testing.T) {
 	}
 }
 
+// TestADeadDeputyIsPassedOver: the deputy dies, and the leader is suspended. Who comes after it finds the leader late.
+func TestADeadDeputyIsPassedOver(t *testing.T) {
+	t.Parallel()
+	for name, hints := range map[string]member.Hints{ // order-free: each on a stage of its own
+		"no hints": {}, "hints": {Docs: true, Log: true},
+		"it vanishes": {Docs: true, Log: true, Ends: true, Vanish: true},
+	} {
+		for _, joins := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, a member that joins: %t", name, joins), func(t *testing.T) {
+				t.Parallel()
+				others := []cluster.MemberID{"b", "c"}
+				if joins {
+					others = others[:1]
+				}
+				s := led(t, "a", others...)
+				for _, m := range s.members { // order-free
+					m.Hints = hints
+				}
+				s.pass(4 * ttl)
+				since, a := s.now, s.members["a"]
+				s.kill("b")
+				if joins {
+					s.start("c", "n0").Hints = hints
+				}
+				s.until("b is out", func() bool {
+					_, in := s.value().Member("b")
+					return !in
+				}, "a")
+				if took, most := s.now.Sub(since), a.Timing.Late()+4*a.Poll; took > most || s.members["c"].rule.at != ruleRuling {
+					t.Errorf("it took %s, want at most %s, and c is %d", took, most, s.members["c"].rule.at)
+				}
+			})
+		}
+	}
+}
+
 // Lists that a leader asked for in a former term are answered when it leads no more: in its next term it lists again.
 func TestAListOfAFormerTermIsNone(t *testing.T) {
 	t.Parallel()
