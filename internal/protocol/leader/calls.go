@@ -2,6 +2,7 @@ package leader
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -46,13 +47,13 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 func (c *Caller) get(ctx context.Context, e Get) member.Event {
 	sent := c.Now()
 	d, err := c.Store.Get(ctx, e.Key)
+	out := Doc{Key: e.Key}
 	if err == nil {
-		return Got{Now: c.Now(), Sent: sent, Doc: c.document(d)}
-	}
-	if errors.Is(err, store.ErrNotFound) {
+		out = c.document(d)
+	} else if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
-	return c.OrClosed(err, Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}, Err: shell.Text(err)})
+	return c.OrClosed(err, Got{Now: c.Now(), Sent: sent, Doc: out, Err: shell.Text(err)})
 }
 
 func (c *Caller) list(ctx context.Context, e List) member.Event {
@@ -82,9 +83,7 @@ func (c *Caller) put(ctx context.Context, e Put) member.Event {
 		d.AtMS = c.Wall().UnixMilli()
 		e.Doc = d
 	case planDoc:
-		if d.AtMS == 0 {
-			d.AtMS = c.Wall().UnixMilli()
-		}
+		d.AtMS = cmp.Or(d.AtMS, c.Wall().UnixMilli())
 		e.Doc = d
 	}
 	value, err := Encode(e.Doc)

@@ -27,14 +27,6 @@ type roster struct {
 	known bool // it was read, if only to find none
 }
 
-func (r *roster) peer(m cluster.MemberID) (cluster.Member, bool) {
-	i := slices.IndexFunc(r.Members, func(p cluster.Member) bool { return p.ID == m })
-	if i < 0 {
-		return cluster.Member{}, false
-	}
-	return r.Members[i], true
-}
-
 // probe is a heartbeat that is looked at.
 type probe struct {
 	key        string
@@ -156,7 +148,8 @@ func (s *step) refuse(d Doc) {
 
 func (s *step) heartbeatGot(ev Got) {
 	d := ev.Doc
-	if was := s.claims.Of(d.Key); s.Is == member.PhaseNaming && s.rival(d.Key) {
+	if was := s.claims.Of(d.Key); s.Is == member.PhaseNaming && !s.Ours(d.Key) &&
+		strings.HasPrefix(d.Key, protocol.HeartbeatPrefix+string(s.Member)+"/") {
 		now := was.Read(d.Version, d.TTL, ev.Sent, s.At)
 		s.claims = s.claims.With(now)
 		if was.Known && !was.Gone() && !now.Gone() && was.Version != now.Version {

@@ -37,12 +37,15 @@ func (s *step) elect() {
 	}
 	move := s.vote.Next(s.Own.Key, s.turn(), s.Silence(s.vote.Election.Holder), s.At)
 	if move == elect.Probe && s.mayFollow() && s.Late(s.vote.Election.Holder) {
-		if s.lookAhead(); s.deputy() {
+		for heartbeat := range s.inFront { // they may have died, and nobody has removed them
+			s.lookAt(s.heartbeats.Of(heartbeat))
+		}
+		if s.deputy() {
 			move = elect.Remove
 		}
 	}
-	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.Own.Key) {
-		s.abdicate()
+	if s.rule.at != ruleNone && move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.Own.Key) {
+		s.rule = rule{} // the document does not name us any more
 	}
 	if move == elect.Look {
 		if !s.vote.Known || s.At >= s.vote.turn { // what cannot be read is looked at now and then
@@ -84,24 +87,22 @@ func (s *step) mayFollow() bool {
 	return s.mayLead() && s.rule.at == ruleNone && s.vote.Seen.Heartbeat != s.Own.Key
 }
 
-// lookAhead looks at those before us that might follow the leader: they may have died, and nobody has removed them.
-func (s *step) lookAhead() {
+// inFront are those before us but for the last leader, 8 at most.
+func (s *step) inFront(yield func(heartbeat string) bool) {
+	n := 0
 	for _, p := range s.roster.Members {
-		if s.before(p) && p.Heartbeat != s.vote.Seen.Heartbeat && s.rank() <= mostAhead {
-			s.lookAt(s.heartbeats.Of(p.Heartbeat))
+		if s.before(p) && p.Heartbeat != s.vote.holder.Heartbeat {
+			if n++; n > 8 || !yield(p.Heartbeat) {
+				return
+			}
 		}
 	}
 }
 
-// mostAhead bounds how many go first.
-const mostAhead = 8
-
-// ahead is how many go first: those before us but for the last leader, and all that stay.
-func (s *step) ahead() int {
-	n := min(s.rank(), mostAhead)
-	if p, ok := s.roster.peer(s.vote.holder.Member); ok && n > 0 && p.Heartbeat == s.vote.holder.Heartbeat &&
-		s.before(p) {
-		n--
+// ahead is how many go first: those in front, and all that stay.
+func (s *step) ahead() (n int) {
+	for range s.inFront {
+		n++
 	}
 	if s.lingers() {
 		n += 2
@@ -111,11 +112,10 @@ func (s *step) ahead() int {
 
 // turn is how long we let them.
 func (s *step) turn() time.Duration {
-	n := s.ahead()
 	if s.Hints.Vanish { // all hear of it at once: who comes first has claimed by then, and of two claims the store takes one
-		return time.Duration(n) * s.Poll / 4
+		return time.Duration(s.ahead()) * s.Poll / 4
 	}
-	return time.Duration(n) * 2 * s.Poll
+	return time.Duration(s.ahead()) * 2 * s.Poll
 }
 
 // nextProbe is when the leader's heartbeat is looked at again: by the deputy when it is due. Where it vanishes by
@@ -124,23 +124,12 @@ func (s *step) turn() time.Duration {
 // that was planned before.
 func (s *step) nextProbe() protocol.Instant {
 	o := s.vote.Election.Holder
-	if o.Known && !s.waits() && !s.deputy() && s.At >= s.vote.wary && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
+	waits := s.Is == member.PhaseJoining || s.Is == member.PhaseConfirming || s.Is == member.PhaseLeaving ||
+		s.asks.Pending != nil
+	if o.Known && !waits && !s.deputy() && s.At >= s.vote.wary && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
 		return o.Looked.Add(s.rarely())
 	}
 	return s.nextLook(o)
-}
-
-// waits reports whether a leader must do something for this member. An idle cluster has no such member.
-func (s *step) waits() bool {
-	return s.Is == member.PhaseJoining || s.Is == member.PhaseConfirming || s.Is == member.PhaseLeaving ||
-		s.asks.Pending != nil
-}
-
-// abdicate ends our rule: the document does not name us any more.
-func (s *step) abdicate() {
-	if s.rule.at != ruleNone {
-		s.rule = rule{}
-	}
 }
 
 // resign gives up the lead before we are gone. It reports whether that is done.

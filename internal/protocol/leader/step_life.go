@@ -2,6 +2,7 @@ package leader
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/rota-run/rota/internal/protocol/duty"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
-	"github.com/rota-run/rota/protocol"
 )
 
 // later reports whether a heartbeat is of a later life of the same start than another one. A list of mailboxes may be
@@ -22,11 +22,6 @@ func later(heartbeat, than string) bool {
 	life, err := strconv.ParseUint(heartbeat[i:], 10, 64)
 	former, err2 := strconv.ParseUint(than[j:], 10, 64)
 	return err == nil && err2 == nil && life > former
-}
-
-// rival reports whether a heartbeat is of another start under our name.
-func (s *step) rival(heartbeat string) bool {
-	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.Member)+"/") && !s.Ours(heartbeat)
 }
 
 // walk moves from phase to phase as far as the documents prove.
@@ -97,11 +92,10 @@ func (s *step) out() bool { return s.Is == member.PhaseLeaving && s.Inc != 0 && 
 // gone reports whether the cluster has removed this membership: the roster proves it, or that we are seen in another
 // one.
 func (s *step) gone() bool {
-	if s.roster.Index < s.Inc {
-		return false
+	still := func(p cluster.Member) bool {
+		return p.ID == s.Member && s.Ours(p.Heartbeat) && (p.Incarnation == s.Inc || p.Heartbeat == s.Own.Key)
 	}
-	p, ok := s.roster.peer(s.Member)
-	return !ok || !s.Ours(p.Heartbeat) || p.Incarnation != s.Inc && p.Heartbeat != s.Own.Key
+	return s.roster.Index >= s.Inc && !slices.ContainsFunc(s.roster.Members, still)
 }
 
 // settle ends the member when it has left, or was never in. What it has asked for and not been given it takes back.

@@ -275,8 +275,11 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 	}
 	at, there := s.rule.docs.Get(t.key())
 	have, _ := at.is.(headDoc)
-	if !s.clean(t.member) && at.told < writesAtOnce+len(have.Tasks)/8 {
-		return nil, false
+	for range s.rule.dirty.below(target{member: t.member}.slots()) { // they are not all written
+		if at.told < writesAtOnce+len(have.Tasks)/8 {
+			return nil, false
+		}
+		break
 	}
 	want := headDoc{
 		Format: docFormat, Member: m.ID, Incarnation: m.Incarnation, Heartbeat: m.Heartbeat, State: m.State.String(),
@@ -301,12 +304,4 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 		want.Tasks = append(want.Tasks, e)
 	}
 	return want, true
-}
-
-// clean reports whether all assignments of a member are written.
-func (s *step) clean(m cluster.MemberID) bool {
-	for range s.rule.dirty.below(target{member: m}.slots()) {
-		return false
-	}
-	return true
 }
