@@ -164,7 +164,7 @@ func TestADeputyLeads(t *testing.T) {
 		before  time.Duration // the suspension
 		most    time.Duration // from the suspension on
 	}{
-		{"killed", []int{2}, true, 0, silence/2 + poll + 13*slow},
+		{"killed", []int{2}, true, 0, silence/2 + poll + 14*slow},
 		{"silent", []int{2}, false, outageTTL / 2, silence - outageTTL/2 + poll + 14*slow},
 		{"the deputy, too", []int{1, 2}, true, 0, silence/2 + poll + 14*slow},
 	} {
