@@ -269,7 +269,7 @@ func (s *step) answerPlans() {
 }
 
 func (s *step) answerTo(p planDoc) (planAnswer, bool) {
-	if limit := s.fold.Out.Limit; limit > 0 && len(p.Commands) >= limit {
+	if len(p.Commands) >= cmp.Or(s.fold.Out.Limit, maxEntry) {
 		return planAnswer{Err: "the request is too large for an entry of this store"}, true
 	}
 	if s.fold.Value.Wrote(p.Writer) < p.Seq {
