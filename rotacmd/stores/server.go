@@ -38,6 +38,9 @@ func serverKind(s storeurl.Scheme, getenv func(string) string,
 
 func serverURL(text string, s storeurl.Scheme, getenv func(string) string) (storeurl.URL, error) {
 	u, err := storeurl.Parse(text, s, getenv)
+	if _, ok := errors.AsType[*storeurl.ParameterError](err); ok { // another URL would not help
+		return u, wrong(nil, "%w", err)
+	}
 	if err != nil {
 		return u, wrong([]string{s.Example()}, "%w", err)
 	}

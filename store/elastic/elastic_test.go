@@ -224,6 +224,8 @@ func TestIndexes(t *testing.T) {
 		"an alias":        {false, []fakeAnswer{is("rota-1", "")}, "is an alias"},
 		"blocked":         {false, []fakeAnswer{is("rota", `"write":"true"`)}, "is blocked"},
 		"full":            {false, []fakeAnswer{is("rota", `"read_only_allow_delete":"true"`)}, "is read-only"},
+		"may write":       {false, []fakeAnswer{is("rota", ""), says("_doc", 409, conflict)}, ""},
+		"may only read":   {false, []fakeAnswer{is("rota", ""), says("_doc", 403, "security_exception")}, "grant the user"},
 		"observed":        {true, []fakeAnswer{is("rota", `"write":"true","read_only_allow_delete":"true"`)}, ""},
 	} {
 		s, _ := handle(t, c.answers...)

@@ -214,8 +214,10 @@ const (
 func (c *conn) identify(ctx context.Context) error {
 	exists, err := c.inspect(ctx)
 	switch {
-	case err != nil || exists:
+	case err != nil:
 		return err
+	case exists:
+		return c.mayWrite(ctx)
 	case c.o.MustExist:
 		return fmt.Errorf("there is no index %q: check the name, or start a member first: %w", c.o.Index,
 			store.ErrNotFound)

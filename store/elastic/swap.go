@@ -275,3 +275,16 @@ func (c *conn) checkpoint(ctx context.Context) (all int64, who string, err error
 	slices.Sort(names)
 	return all, strings.Join(names, ", "), nil
 }
+
+// mayWrite returns an error if the user may only read. What it asks for is refused to everybody else, as a conflict:
+// no row has that key.
+func (c *conn) mayWrite(ctx context.Context) error {
+	if c.o.ReadOnly {
+		return nil
+	}
+	a, err := c.change(ctx, request{"PUT", c.path("_doc", "may-write") + "?" + spot{term: 1}.condition(), []byte("{}")})
+	if err == nil && faultOf(a).Type == "security_exception" {
+		return writeError(a)
+	}
+	return nil //nolint:nilerr // of anything else the next call tells
+}

@@ -154,8 +154,8 @@ func openError(ctx context.Context, err error) error {
 		"authentication handshake failed: EOF")
 	switch {
 	case hint != "":
-	case remote.Says(err, "certificate required", "bad certificate"):
-		hint = "the server wants a certificate of the client"
+	case remote.Says(err, "broken pipe"): // the server's reason got lost
+		hint = "the server ends the connection: if it wants TLS or a certificate of the client, give them"
 	case remote.Says(err, "error reading server preface", "malformed HTTP", "unexpected HTTP status", "frame too large",
 		"http2:"):
 		hint = "this is not etcd without TLS: check address and port, and try with TLS"

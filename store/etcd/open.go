@@ -237,8 +237,10 @@ func (c *conn) identify(ctx context.Context, o Options) error {
 	}
 	exists, err := c.checkFormat(format)
 	switch {
-	case err != nil || exists:
+	case err != nil:
 		return err
+	case exists:
+		return c.mayWrite(ctx, o)
 	case len(below.Kvs) > 0:
 		return fmt.Errorf("there are keys below %q, like %.80q, but not those of a Rota store: give another prefix",
 			c.prefix, below.Kvs[0].Key)
@@ -296,6 +298,23 @@ func (c *conn) checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
 	}
 	err = remote.CheckFormat(n, formatNumber, "give another prefix")
 	return err == nil, err
+}
+
+// mayWrite returns an error if the user may only read. The server checks what a transaction would do if its condition
+// held, which this one's never does.
+func (c *conn) mayWrite(ctx context.Context, o Options) error {
+	if o.ReadOnly {
+		return nil
+	}
+	key := c.prefix + formatKey
+	_, err := ask(ctx, c, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "<", 0)).
+			Then(clientv3.OpPut(key, "")).Commit()
+	})
+	if is(err, rpctypes.ErrPermissionDenied) {
+		return err
+	}
+	return nil // of anything else the next call tells
 }
 
 // create makes a store, unless another handle does at the same time.

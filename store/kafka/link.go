@@ -18,6 +18,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/log"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // newClient makes a client, which connects when it is used. Requests are tried again by the store, which knows what
@@ -162,7 +163,10 @@ func changeError(err error) error {
 // hinted adds what to try to an error that a user can do something about.
 func hinted(err error) error {
 	var op *net.OpError
+	certificate := remote.CertificateHint(err)
 	switch {
+	case certificate != "":
+		return fmt.Errorf("%w: %s", err, certificate)
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState):
 		return fmt.Errorf("%w: the brokers refuse the user or the password: try another, or another mechanism", err)
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):

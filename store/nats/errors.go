@@ -3,7 +3,6 @@ package nats
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 var (
@@ -159,16 +159,17 @@ func checkServerVersion(text string) error {
 
 // describeConnect says what an error of the connection means, and what to try.
 func describeConnect(err error) error {
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
 	var record tls.RecordHeaderError
-	text := err.Error()
+	text, hint := err.Error(), remote.CertificateHint(err)
 	switch {
+	case hint != "":
+		return fmt.Errorf("%w: %w (%s)", store.ErrUnavailable, err, hint)
+	case strings.Contains(text, "closed by remote after TLS handshake"):
+		return fmt.Errorf("%w: %w (if the server wants a certificate of the client, give one that it trusts)",
+			store.ErrUnavailable, err)
 	case errors.Is(err, nc.ErrAuthorization), errors.Is(err, nc.ErrAuthExpired), errors.Is(err, nc.ErrAuthRevoked),
 		errors.Is(err, nc.ErrAccountAuthExpired):
 		return fmt.Errorf("the server refuses the user (give the right user and password, token or credentials file): %w", err)
-	case errors.As(err, &unknown), errors.As(err, &host):
-		return fmt.Errorf("the server's certificate is not trusted (give its authority's certificate, and the name in it): %w", err)
 	case errors.Is(err, nc.ErrSecureConnRequired):
 		return fmt.Errorf("the server takes TLS connections only (give tls:// as scheme): %w", err)
 	case errors.Is(err, nc.ErrSecureConnWanted), errors.As(err, &record):

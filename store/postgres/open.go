@@ -91,7 +91,11 @@ func (w *wire) identify(ctx context.Context) error {
 		case err != nil:
 			return err
 		case found.format > 0:
-			return remote.CheckFormat(found.format, formatNumber, "give another schema, or drop this one")
+			err := remote.CheckFormat(found.format, formatNumber, "give another schema, or drop this one")
+			if err == nil && found.readOnly && !w.options.ReadOnly {
+				err = fmt.Errorf("the user may only read the schema %q: grant the user what docs/stores/postgres.md says", w.options.Schema)
+			}
+			return err
 		case found.tables > 0:
 			return fmt.Errorf("the schema %q has tables, like %.80q, but not those of a Rota store: give another schema", w.options.Schema, found.example)
 		case w.options.MustExist:
@@ -110,10 +114,13 @@ type found struct {
 	tables  int64
 	example string // one of the tables
 	format  int64  // 0: none
+	// readOnly: the user may not write rows.
+	readOnly bool
 }
 
 const (
-	sqlSchema statement = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = $1), count(*), coalesce(min(relname::text), ''), coalesce(bool_or(relname = 'format'), false)
+	sqlSchema statement = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = $1), count(*), coalesce(min(relname::text), ''), coalesce(bool_or(relname = 'format'), false),
+  coalesce(bool_or(relname = 'rows' AND NOT has_table_privilege(c.oid, 'INSERT')), false)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 	sqlFormat statement = `SELECT number FROM ~format WHERE name = $1`
 )
@@ -123,7 +130,7 @@ func (w *wire) lookAround(ctx context.Context, c *conn) (f found, err error) {
 	if err != nil {
 		return f, readError(ctx, err)
 	}
-	f = found{exists: rows[0].int(0) > 0, tables: rows[0].int(1), example: rows[0].text(2)}
+	f = found{exists: rows[0].int(0) > 0, tables: rows[0].int(1), example: rows[0].text(2), readOnly: rows[0].bool(4)}
 	if !rows[0].bool(3) {
 		return f, nil
 	}

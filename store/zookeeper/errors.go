@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // The errors of a link without a session. Nothing was sent.
@@ -140,13 +141,13 @@ func diagnose(err error) error {
 		return unwrapSent(explain(err))
 	}
 	var shake *handshakeError
-	var cert *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
+	hint := remote.CertificateHint(away.last)
 	switch {
+	case hint != "":
+		return fmt.Errorf("%w: %s", err, hint)
 	case errors.Is(away.last, errNotZooKeeper):
 		return fmt.Errorf("%w: look at the port (2181 unless configured otherwise), and whether it wants TLS", err)
-	case errors.As(away.last, &cert):
-		return fmt.Errorf("%w: give the authority that signed the server's certificate", err)
 	case errors.As(away.last, &shake) && errors.Is(away.last, io.EOF):
 		return fmt.Errorf("%w: the server closes new connections: it does not serve (no quorum: start more of the ensemble), wants TLS, or has too many clients (maxClientCnxns)", err)
 	case errors.As(away.last, &record), errors.Is(away.last, io.EOF): // the handshake of TLS failed

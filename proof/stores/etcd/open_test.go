@@ -226,6 +226,14 @@ func TestAuth(t *testing.T) {
 		t.Run(name, func(t *testing.T) { rig.Refused(t, etcd.Open, o, nil, c.want) })
 	}
 	o.User, o.Password = "alice", rig.Secret
+	t.Run("may only read", func(t *testing.T) {
+		openWith(t, o)
+		o := o
+		o.User = "carol"
+		rig.Refused(t, etcd.Open, o, nil, "readwrite")
+		o.ReadOnly = true
+		openWith(t, o)
+	})
 	alice := rig.Place[etcd.Options, *etcd.Store]{Open: etcd.Open, Fresh: func(testing.TB) etcd.Options {
 		o := o
 		o.Prefix = fmt.Sprintf("team/rota/%d", prefixes.Add(1))
@@ -238,20 +246,23 @@ func TestAuth(t *testing.T) {
 func enableAuth(t *testing.T, c *clientv3.Client) {
 	t.Helper()
 	ctx := rig.Deadline(t)
-	_, err := c.RoleAdd(ctx, "rota")
-	steps := []error{err}
-	_, err = c.RoleGrantPermission(ctx, "rota", "team/rota/", clientv3.GetPrefixRangeEnd("team/rota/"),
-		clientv3.PermissionType(clientv3.PermReadWrite))
-	steps = append(steps, err)
-	for _, user := range []string{"root", "alice", "bob"} {
+	var steps []error
+	for role, may := range map[string]clientv3.PermissionType{ // order-free: each by itself
+		"rota": clientv3.PermissionType(clientv3.PermReadWrite), "look": clientv3.PermissionType(clientv3.PermRead),
+	} {
+		_, err := c.RoleAdd(ctx, role)
+		_, err2 := c.RoleGrantPermission(ctx, role, "team/rota/", clientv3.GetPrefixRangeEnd("team/rota/"), may)
+		steps = append(steps, err, err2)
+	}
+	for _, user := range []string{"root", "alice", "bob", "carol"} {
 		_, err := c.UserAdd(ctx, user, rig.Secret)
 		steps = append(steps, err)
 	}
-	_, err = c.UserGrantRole(ctx, "root", "root")
-	steps = append(steps, err)
-	_, err = c.UserGrantRole(ctx, "alice", "rota")
-	steps = append(steps, err)
-	_, err = c.AuthEnable(ctx)
+	for user, role := range map[string]string{"root": "root", "alice": "rota", "carol": "look"} { // order-free: as above
+		_, err := c.UserGrantRole(ctx, user, role)
+		steps = append(steps, err)
+	}
+	_, err := c.AuthEnable(ctx)
 	must.Succeed(t, errors.Join(append(steps, err)...))
 }
 

@@ -27,9 +27,10 @@ func wantError(t *testing.T, what string, err, want error) {
 func guarded(t *testing.T, settings ...string) (*server.Server, postgres.Options) {
 	t.Helper()
 	s := own(t, server.Options{
-		Settings: settings, HBA: "host all rota 127.0.0.1/32 trust\nhost all al 127.0.0.1/32 scram-sha-256\n",
+		Settings: settings, HBA: "host all rota 127.0.0.1/32 trust\nhost all al,cy 127.0.0.1/32 scram-sha-256\n",
 	})
-	sql(t, s, "CREATE USER al PASSWORD '"+rig.Secret+"'; CREATE USER bo PASSWORD 'x'")
+	sql(t, s, "CREATE USER al PASSWORD '"+rig.Secret+"'; CREATE USER bo PASSWORD 'x'; CREATE USER cy PASSWORD '"+
+		rig.Secret+"'")
 	o := on(s)
 	o.User, o.Password = "al", rig.Secret
 	return s, o
@@ -62,6 +63,11 @@ func TestRefusals(t *testing.T) {
 	// The administrator makes the schema for the user, or lets the user do that: either is enough.
 	sql(t, s, fmt.Sprintf("CREATE SCHEMA %q AUTHORIZATION al", o.Schema))
 	openWith(t, o)
+	sql(t, s, fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]q TO cy; GRANT SELECT ON ALL TABLES IN SCHEMA %[1]q TO cy", o.Schema))
+	reader := with(func(o *postgres.Options) { o.User = "cy" })
+	rig.Refused(t, postgres.Open, reader, nil, "may only read", "docs/stores/postgres.md")
+	reader.ReadOnly = true
+	openWith(t, reader)
 	other := with(func(o *postgres.Options) { o.Schema += "-2" })
 	sql(t, s, "GRANT CREATE ON DATABASE rota TO al")
 	openWith(t, other)

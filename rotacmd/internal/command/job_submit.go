@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/source"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
 
@@ -230,7 +231,12 @@ func (s *submission) fault(o *observer, err error) error {
 		try := "--id with another name; --update to go on by the new definition; or rota job stop %s --store %s first"
 		return failed(fmt.Sprintf(try, s.job, storeWord(o.url)), "submit job %s: %s", s.job, r.Reason)
 	}
-	return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
+	for _, passing := range []error{store.ErrUnknown, store.ErrUnavailable, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, passing) {
+			return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
+		}
+	}
+	return failed("rota store check "+storeWord(o.url), "store %s: %w", o.name, err)
 }
 
 // tell says what became of the submission, and follows the job where that is wanted.

@@ -130,7 +130,10 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 	_, unreachable := errors.AsType[*stores.OpenError](err)
 	dir, wrongDir := stores.Directory(text)
 	var wrong *stores.Error
+	parameter, wrongParameter := errors.AsType[*storeurl.ParameterError](err)
 	switch {
+	case wrongParameter:
+		return misused(parameter.Try, "%w", err)
 	case errors.As(err, &wrong):
 		return misused("--store "+strings.Join(wrong.Instead, " or --store "), "%w", wrong.Err)
 	case a != member && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotFound)):

@@ -20,6 +20,7 @@ import (
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // TestWords: numbers and times as people read them.
@@ -265,6 +266,22 @@ func TestNothingRunsAgain(t *testing.T) {
 		operate.Answer{}))
 	if !strings.Contains(out.String(), "etl is completed already, by this very definition: nothing runs again") {
 		t.Errorf("it says\n%s", out.String())
+	}
+}
+
+// TestSubmitAgain: a job is to be submitted again where that may help, and not where the store refuses it.
+func TestSubmitAgain(t *testing.T) {
+	t.Parallel()
+	o := &observer{url: "etcd://h/x"}
+	for err, want := range map[error]string{ // order-free: each by itself
+		store.ErrUnknown: "submit it again", store.ErrUnavailable: "submit it again",
+		errors.New("permission denied"): "rota store check etcd://h/x",
+	} {
+		var f *fault
+		if got := (&submission{}).fault(o, fmt.Errorf("propose: %w", err)); !errors.As(got, &f) ||
+			!strings.Contains(f.try, want) {
+			t.Errorf("%v: %v, try %q", err, got, f.try)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package storeurl
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -12,6 +13,27 @@ import (
 	"strings"
 	"time"
 )
+
+// ParameterError is what is wrong with a parameter of a URL that is well formed.
+type ParameterError struct {
+	Err error
+	Try string // what to do about it
+}
+
+// Error implements error.
+func (e *ParameterError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *ParameterError) Unwrap() error { return e.Err }
+
+// asParameter says of an error that a parameter is wrong; one that says so already keeps what to do.
+func asParameter(err error) error {
+	try := "the parameters of docs/stores.md"
+	if inner, ok := errors.AsType[*ParameterError](err); ok {
+		try = inner.Try
+	}
+	return &ParameterError{err, try}
+}
 
 // parameters reads what follows the question mark.
 func (u *URL) parameters(query string, kind Scheme, getenv func(string) string) error {
@@ -116,7 +138,7 @@ func Secret(ref string, getenv func(string) string) (string, error) {
 		if v := getenv(rest); v != "" {
 			return v, nil
 		}
-		return "", fmt.Errorf("the environment has no %s", rest)
+		return "", &ParameterError{fmt.Errorf("the environment has no %s", rest), "export " + rest + "=…"}
 	case "file":
 		b, err := os.ReadFile(rest)
 		if err != nil {

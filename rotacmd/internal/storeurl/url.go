@@ -99,7 +99,7 @@ func read(text string, kind Scheme, getenv func(string) string) (URL, error) {
 		}
 	}
 	if err := out.parameters(u.RawQuery, kind, getenv); err != nil {
-		return URL{}, err
+		return URL{}, asParameter(err)
 	}
 	if slices.Contains(kind.Keys, "schema") {
 		if out.Schema, err = place(out.Schema); err != nil {

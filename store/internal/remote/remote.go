@@ -84,12 +84,11 @@ func unreachable(product string) string {
 	return "check that " + product + " runs there and that the network lets you through"
 }
 
-// ConnectHint is what to try where no server answered; plain are the words of a client that met a server without TLS.
-// Some causes come as text only. It is "" where nothing is known.
-func ConnectHint(err error, product string, plain ...string) string {
+// CertificateHint is what to try where client or server do not trust the certificate of the other one. Some causes come
+// as text only. It is "" where the error tells of something else.
+func CertificateHint(err error) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
-	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &authority), Says(err, "x509: certificate signed by unknown authority"):
 		return "give the certificate of the authority that signed the server's"
@@ -97,6 +96,20 @@ func ConnectHint(err error, product string, plain ...string) string {
 		return "renew the server's certificate, or set the clock of this machine"
 	case errors.As(err, &name), Says(err, "doesn't contain any IP SANs", "x509: certificate"):
 		return "the server's certificate is for another name: use the name that it has"
+	case Says(err, "tls: certificate required", "tls: bad certificate", "tls: unknown certificate"):
+		return "the server wants a certificate of the client, signed by an authority that the server trusts"
+	}
+	return ""
+}
+
+// ConnectHint is what to try where no server answered; plain are the words of a client that met a server without TLS.
+// It is "" where nothing is known.
+func ConnectHint(err error, product string, plain ...string) string {
+	if hint := CertificateHint(err); hint != "" {
+		return hint
+	}
+	var record tls.RecordHeaderError
+	switch {
 	case errors.As(err, &record), Says(err, plain...):
 		return "the server does not speak TLS: leave TLS out"
 	case Says(err, "connection refused", "no such host", "no route to host", "i/o timeout", "network is unreachable",

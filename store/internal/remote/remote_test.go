@@ -34,6 +34,8 @@ func TestConnectHint(t *testing.T) {
 		x509.UnknownAuthorityError{}: "authority",
 		x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}:           "renew",
 		x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"db"}}, Host: "h"}: "another name",
+		errors.New("remote error: tls: certificate required"): "certificate of the client",
+		errors.New("remote error: tls: bad certificate"):      "certificate of the client",
 		tls.RecordHeaderError{}:          "leave TLS out",
 		errors.New("not in plain words"): "leave TLS out",
 		syscall.ECONNREFUSED:             "check that Server runs there",
