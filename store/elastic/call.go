@@ -58,9 +58,11 @@ type answer struct {
 
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
 
+var errSilent = errors.New("no answer")
+
 // send makes a request once, to one server; sent reports whether anybody may have executed it.
 func (c *conn) send(ctx context.Context, server string, r request) (a answer, sent bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer within %v", c.o.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("%w within %v", errSilent, c.o.Timeout))
 	defer cancel()
 	var began atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { began.Store(true) }}
@@ -218,8 +220,8 @@ func hint(err error) error {
 	case what != "":
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), remote.Says(err, "malformed HTTP"):
 		what = "if the server wants TLS, try with TLS"
-	case errors.Is(err, context.DeadlineExceeded):
-		what = "check that " + product + " runs there"
+	case errors.Is(err, errSilent):
+		what = "check that " + product + " runs there, and most of its nodes that can be master"
 	default:
 		return err
 	}

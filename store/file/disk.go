@@ -28,6 +28,7 @@ type disk struct {
 	writes  *sql.DB // nil for an observer
 	reads   *sql.DB
 	asks    statements // of reads
+	still   bool       // nobody writes: see still.go
 	turn    *turn
 	bell    *bell
 	writer  *writer // nil for an observer
@@ -45,7 +46,7 @@ func (d *disk) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	moved := d.home.there()
+	moved := errors.Join(d.home.there(), d.stirred())
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {

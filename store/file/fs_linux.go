@@ -26,6 +26,12 @@ func checkFS(dir string) error {
 	return refuseFS(uint32(s.Type))
 }
 
+// takesNoWrites reports whether the file system is mounted read-only.
+func takesNoWrites(dir string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(dir, &s) == nil && s.Flags&unix.ST_RDONLY != 0
+}
+
 func refuseFS(magic uint32) error {
 	name, found := remote[magic]
 	if !found {

@@ -51,6 +51,10 @@ func (d *disk) openFiles(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.ReadOnly {
+		d.still = o.frozen(d.dir) && !logThere(d.dir)
+		if d.still {
+			return d.openReader(ctx, "ro&immutable=1", o)
+		}
 		return d.openReader(ctx, "ro", o)
 	}
 	if d.turn, err = openTurn(d.root, o); err != nil {

@@ -39,10 +39,11 @@ type Options struct {
 	// Logger gets the repairs of the store; default: discard.
 	Logger *slog.Logger
 
-	maxPages int64         // tests: the database may not grow beyond; 0: no bound
-	guard    time.Duration // tests: how often to look without a file event
-	busy     time.Duration // tests: how long to wait for another program that locks the database
-	noEvents bool          // tests: as if the kernel had no file events
+	maxPages int64                 // tests: the database may not grow beyond; 0: no bound
+	guard    time.Duration         // tests: how often to look without a file event
+	busy     time.Duration         // tests: how long to wait for another program that locks the database
+	noEvents bool                  // tests: as if the kernel had no file events
+	frozen   func(dir string) bool // tests: whether the file system takes no writes
 }
 
 // The polling interval while there are watches. Waking up costs more than the work, so all work is done at once: the
@@ -58,6 +59,9 @@ func (o Options) withDefaults() Options {
 	o.guard = cmp.Or(o.guard, guardEvery)
 	o.busy = cmp.Or(o.busy, 5*time.Second)
 	o.MustExist = o.MustExist || o.ReadOnly
+	if o.frozen == nil {
+		o.frozen = takesNoWrites
+	}
 	return o
 }
 

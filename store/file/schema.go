@@ -35,16 +35,16 @@ var schema = []string{
 	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
 }
 
-// openDB opens the database; mode is SQLite's rw or ro. SQLite itself would make the file with a mode that the umask
+// openDB opens the database; mode is SQLite's rw or ro, and what else its address may say. SQLite itself would make the file with a mode that the umask
 // decides.
 func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	path, err := filepath.Abs(filepath.Join(dir, dbName))
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"mode": {mode}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", o.busy.Milliseconds()),
+	query := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", o.busy.Milliseconds()),
 		"synchronous(full)"}}
-	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query.Encode()}
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "mode=" + mode + "&" + query.Encode()}
 	return sql.Open("sqlite", uri.String())
 }
 

@@ -108,7 +108,7 @@ func TestOpenErrors(t *testing.T) {
 				"check that Elasticsearch or OpenSearch runs"),
 			"nobody answers": rig.Says(with(func(o *elastic.Options) {
 				o.Servers, o.Timeout = []string{rig.Silent(t)}, time.Second
-			}), nil, "no answer within 1s"),
+			}), nil, "no answer within 1s", "most of its nodes"),
 			"a web server": rig.Says(answering(404, "<html>"), nil, "not Elasticsearch or OpenSearch",
 				"check the port"),
 			"another API": rig.Says(answering(200, `{"hello":1}`), nil, "not Elasticsearch or OpenSearch"),

@@ -54,6 +54,33 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestReadOnlyDisk: what members have left on a disk that takes no writes now can be read, whether they left or died.
+func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
+	left := place(t)
+	member := openIn(t, left, file.Options{})
+	must.Succeed(t, must.Err(member.Append(rig.Deadline(t), []byte("x"))))
+	must.Succeed(t, member.Close())
+	for from, want := range map[string]int{left: 1, killedStore(t): 10} { // order-free: each by itself
+		disk := t.TempDir()
+		for _, step := range [][]string{{"--bind", from, disk}, {"-o", "remount,bind,ro", disk}} {
+			if out, err := exec.Command("mount", step...).CombinedOutput(); err != nil {
+				t.Skipf("NOT TESTED: no disk without writes to be had: %v: %s", err, out)
+			}
+		}
+		s, err := file.Open(rig.Deadline(t), disk, file.Options{ReadOnly: true})
+		if err == nil {
+			if got := records(t, s); len(got) != want {
+				t.Errorf("%d records, want %d", len(got), want)
+			}
+			err = s.Close()
+		}
+		if out, err2 := exec.Command("umount", disk).CombinedOutput(); errors.Join(err, err2) != nil {
+			t.Errorf("%v; umount: %v: %s", err, err2, out)
+		}
+	}
+}
+
 // killedStore is a directory in which somebody was killed after ten acknowledged records.
 func killedStore(t *testing.T) string {
 	t.Helper()
