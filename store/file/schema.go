@@ -35,8 +35,8 @@ var schema = []string{
 	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
 }
 
-// openDB opens the database; mode is SQLite's rw or ro, and what else its address may say. SQLite itself would make the file with a mode that the umask
-// decides.
+// openDB opens the database; mode is SQLite's rw or ro, and what else an address may say of it. SQLite itself
+// would make the file with a mode that the umask decides.
 func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	path, err := filepath.Abs(filepath.Join(dir, dbName))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// SQLite reads a database with a journal only if it can make the journal's files, or finds them. Who closes the database
-// last removes them. So on a file system that takes no writes, such as a backup, an observer tells SQLite that nobody
+// SQLite reads a database with a journal only if it can make the journal's files, or finds them. Who closes it last
+// removes them. So on a file system that takes no writes, such as a backup, an observer tells SQLite that nobody
 // writes, where the journal is not there. Where it is, after a crash or because somebody writes by another path, SQLite
 // must read it: it has what was acknowledged last.
 
