@@ -155,7 +155,7 @@ func (o *observer) printStatus(seen overview) error {
 		if p.State == view.Failing && p.SinceMS > 0 {
 			text = "since " + clock(p.SinceMS, o.now) + ", " + text
 		}
-		rows = append(rows, []string{"! " + p.State, name, text, "→ " + next})
+		rows = append(rows, []string{"! " + p.State, clipped(name), text, "→ " + next})
 	}
 	if err := table(w, rows); err != nil {
 		return err

@@ -255,6 +255,19 @@ func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	}
 }
 
+// TestALongNameMakesNoWideTable: a long name stands in full in the command behind it alone.
+func TestALongNameMakesNoWideTable(t *testing.T) {
+	t.Parallel()
+	var out output.Text
+	name := "checks/" + strings.Repeat("n", 240) + ".yaml"
+	o := &observer{env: env{stdout: &out}, cmd: &cobra.Command{Use: "status"}}
+	must.Succeed(t, o.printStatus(overview{Status: view.Status{Digest: "0123456789", Moves: &view.Moves{},
+		Problems: []view.Problem{{State: "malformed", Task: name}, {State: "failing", Task: "b"}}}}))
+	if text := out.String(); strings.Count(text, name) != 1 || !strings.Contains(text, name[:60]+"…") {
+		t.Errorf("it says\n%s", text)
+	}
+}
+
 // TestNothingRunsAgain: submitting a completed job again says that nothing runs.
 func TestNothingRunsAgain(t *testing.T) {
 	t.Parallel()
