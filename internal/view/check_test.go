@@ -241,6 +241,8 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 				p.write("source/tasks/"+string(m.ID), directory.Inventory{Incarnation: m.Incarnation})
 			}
 		}, ""},
+		"a file whose name another source has": {func(p *played) { p.taken("others") }, "malformed: 1"},
+		"one of a source that no member has":   {func(p *played) { p.taken("tasks") }, ""},
 		"a malformed file that was mended": {func(p *played) {
 			p.append(journal.Record{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli() - 1})
 			p.append(journal.Record{Kind: journal.Recovered, Partition: "x", AtMS: time.Now().UnixMilli()})
@@ -255,6 +257,13 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// taken has a job of a source whose name a file of another source wanted too. The members have the source tasks alone.
+func (p *played) taken(source string) {
+	p.f.apply(cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Source: source, Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	p.append(journal.Record{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli(),
+		Message: `a job "x" exists already, from the source ` + source})
 }
 
 func (p *played) append(r journal.Record) {

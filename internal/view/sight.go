@@ -227,7 +227,7 @@ func (w Viewer) copies(ctx context.Context, v cluster.Value) (out []*directory.C
 func asRead(copies []*directory.Copies, records []journal.Record) []journal.Record {
 	out := slices.Clone(records)
 	for i, r := range out {
-		reads := func(c *directory.Copies) bool { return ofDirectory(r) || c.MayHave(cluster.JobID(r.Partition)) }
+		reads := func(c *directory.Copies) bool { return ofDirectory(r) || c.Reads(r) }
 		if r.Kind == journal.Malformed && !slices.ContainsFunc(copies, reads) {
 			out[i].Kind = journal.Recovered
 		}

@@ -217,6 +217,14 @@ func TestASourceThatNobodyHas(t *testing.T) {
 		!strings.HasPrefix(r.Try, "start a member that has it") {
 		t.Errorf("got %+v", r)
 	}
+	if p := Of(v).Status().Problems; len(p) != 0 {
+		t.Errorf("nothing comes from the source, and its absence is a problem: %+v", p)
+	}
+	v = values.After(t, v, cluster.SubmitJob{Job: "y", Spec: cluster.JobSpec{Source: "x",
+		Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	if p := Of(v).Status().Problems; len(p) != 1 || p[0].Task != "rota.source.x" {
+		t.Errorf("a job comes from the source: %+v", p)
+	}
 }
 
 // A plan shows who drains, and weights as they count.

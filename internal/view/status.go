@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/source"
 )
@@ -117,7 +118,8 @@ func (s Sight) Status() Status {
 		if !p.ID.Reserved() {
 			st.Tasks.add(state)
 		}
-		if state == cluster.PartitionParked.String() || state == cluster.PartitionWaiting.String() {
+		if state == cluster.PartitionParked.String() ||
+			state == cluster.PartitionWaiting.String() && !missedByNobody(s.v, p.ID) {
 			st.problem(s.v, p)
 		}
 	}
@@ -125,6 +127,20 @@ func (s Sight) Status() Status {
 	st.fails(s)
 	st.Nobody = st.nobody()
 	return st
+}
+
+// missedByNobody reports whether a partition is that of a source from which no job runs.
+func missedByNobody(v cluster.Value, id cluster.PartitionID) bool {
+	name, ok := strings.CutPrefix(string(id), directory.LabelKey(""))
+	if !ok {
+		return false
+	}
+	for j := range v.Jobs() {
+		if j.State == cluster.JobRunning && j.Spec.Source == name {
+			return false
+		}
+	}
+	return true
 }
 
 // Counts are the members and the tasks by state.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
 )
 
 // Copies are the copies of one source, as published by the members.
@@ -55,6 +56,14 @@ func (c *Copies) MayHave(id cluster.JobID) bool {
 		_, has := inv.Names[id]
 		return !ok || inv.Incomplete || !inv.named() || has
 	})
+}
+
+// Reads reports whether a living member may read the file that a malformed record tells of. Where a job of this source
+// has the name that the file wanted, the file is one of another source.
+func (c *Copies) Reads(r journal.Record) bool {
+	id := cluster.JobID(r.Partition)
+	job, _ := c.value.Job(id)
+	return c.MayHave(id) && (job.Spec == nil || job.Spec.Source != c.name || !strings.Contains(r.Message, taken))
 }
 
 // named reports whether an inventory says all its names.

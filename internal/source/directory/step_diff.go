@@ -15,6 +15,9 @@ type Fence struct {
 	Token     cluster.Token
 }
 
+// taken is what the fault of a definition says whose name a job from elsewhere has.
+const taken = " exists already, from "
+
 // tooMany is how many jobs a directory that is suddenly empty may remove at most: more likely its disk is not there.
 const tooMany = 10
 
@@ -41,7 +44,7 @@ func diff(scan Scan, value cluster.Value, name string, f Fence,
 		switch {
 		case live && job.Spec.Source != name:
 			faults = append(faults, &source.MalformedError{
-				Path: d.Path, Message: fmt.Sprintf("a job %q exists already, from %s", d.ID, origin(job)),
+				Path: d.Path, Message: fmt.Sprintf("a job %q"+taken+"%s", d.ID, origin(job)),
 				Hint: "rename the file, or kill the job",
 			})
 		case live && same(job.Spec, d.Spec):
