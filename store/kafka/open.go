@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -114,9 +115,17 @@ func prepare(ctx context.Context, l *line, o Options) ([]*topic, error) {
 			return nil, fmt.Errorf("%w: topic %s has %d partitions, and its order needs exactly one: try another name, or make it again: %s",
 				store.ErrUnavailable, name, n, createCommand(name, 0))
 		}
+		if !o.ReadOnly && mayOnlyRead(info[name]) {
+			return nil, topicError(name, kerr.TopicAuthorizationFailed.Code)
+		}
 		topics[i] = newTopic(l, info[name])
 	}
 	return topics, checkSettings(ctx, l.client, topics)
+}
+
+// mayOnlyRead reports whether the brokers say that the user may not write to a topic. Some say nothing, or all.
+func mayOnlyRead(m kmsg.MetadataResponseTopic) bool {
+	return m.AuthorizedOperations != math.MinInt32 && m.AuthorizedOperations&(1<<kmsg.ACLOperationWrite) == 0
 }
 
 // lookUp asks for the topics until all are there and have a leader. It makes those that are missing.

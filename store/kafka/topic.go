@@ -92,6 +92,7 @@ func describe(ctx context.Context, c *kgo.Client, names ...string) (map[string]k
 func describeAll(ctx context.Context, c *kgo.Client,
 	names ...string) (map[string]kmsg.MetadataResponseTopic, int, error) {
 	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = true
 	for _, name := range names {
 		one := kmsg.NewMetadataRequestTopic()
 		one.Topic = kmsg.StringPtr(name)

@@ -273,7 +273,8 @@ func TestSessionOutsideLimits(t *testing.T) {
 	wantWords(t, err, store.ErrUnavailable, "group.max.session.timeout.ms")
 }
 
-// secured starts a broker with users, and a listener for each way in. alice may do everything; bob may do nothing.
+// secured starts a broker with users, and a listener for each way in. alice may do everything; bob and carol
+// may do nothing.
 func secured(t *testing.T) (c *server.Cluster, roots *x509.CertPool) {
 	t.Helper()
 	cert, key, client := rig.Certificate(t)
@@ -285,7 +286,8 @@ func secured(t *testing.T) (c *server.Cluster, roots *x509.CertPool) {
 		Config: []string{
 			"listener.name.sasl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
 			"listener.name.sasl.plain.sasl.jaas.config=" + module +
-				`plain.PlainLoginModule required user_alice="` + rig.Secret + `" user_bob="` + rig.Secret + `";`,
+				`plain.PlainLoginModule required user_alice="` + rig.Secret + `" user_bob="` + rig.Secret +
+				`" user_carol="` + rig.Secret + `";`,
 			"listener.name.sasl.scram-sha-256.sasl.jaas.config=" + module + "scram.ScramLoginModule required;",
 			"listener.name.sasl.scram-sha-512.sasl.jaas.config=" + module + "scram.ScramLoginModule required;",
 			"listener.name.tls.ssl.keystore.type=PEM", "listener.name.tls.ssl.keystore.location=" +
@@ -313,6 +315,26 @@ func setPassword(t *testing.T, c *server.Cluster, mechanism int8, h func() hash.
 	resp := must.Get(client.Request(rig.Deadline(t), req))(t)
 	if err := kerr.ErrorForCode(resp.(*kmsg.AlterUserSCRAMCredentialsResponse).Results[0].ErrorCode); err != nil { //nolint:forcetypeassert // the answer to such a request
 		t.Fatal(err)
+	}
+}
+
+// letRead lets a user read the topics of a store, and nothing else.
+func letRead(t *testing.T, c *server.Cluster, user, name string) {
+	t.Helper()
+	req := kmsg.NewPtrCreateACLsRequest()
+	for _, may := range []kmsg.ACLOperation{kmsg.ACLOperationRead, kmsg.ACLOperationDescribeConfigs} {
+		one := kmsg.NewCreateACLsRequestCreation()
+		one.ResourceType, one.ResourceName = kmsg.ACLResourceTypeTopic, name
+		one.ResourcePatternType = kmsg.ACLResourcePatternTypePrefixed
+		one.Principal, one.Host, one.Operation = "User:"+user, "*", may
+		one.PermissionType = kmsg.ACLPermissionTypeAllow
+		req.Creations = append(req.Creations, one)
+	}
+	client := must.Get(c.Client())(t)
+	defer client.Close()
+	resp := must.Get(client.Request(rig.Deadline(t), req))(t)
+	for _, r := range resp.(*kmsg.CreateACLsResponse).Results { //nolint:forcetypeassert // the answer to such a request
+		must.Succeed(t, kerr.ErrorForCode(r.ErrorCode))
 	}
 }
 
@@ -345,6 +367,15 @@ func TestSecurity(t *testing.T) {
 			})
 		}
 		rig.Refusals(t, kafka.Open, refused)
+	})
+	t.Run("may only read", func(t *testing.T) {
+		o := as("alice", rig.Secret, "plain")
+		openWith(t, o)
+		letRead(t, c, "carol", o.Name)
+		o.User = "carol"
+		rig.Refused(t, kafka.Open, o, store.ErrUnavailable, "may not do this", "kafka-acls.sh")
+		o.ReadOnly = true
+		openWith(t, o)
 	})
 }
 
