@@ -274,6 +274,9 @@ func (c *config) run(ctx context.Context) error {
 			return failed("stop one of the members, or use a store on a server: --store etcd://…", "%w", err)
 		}
 	}
+	if err := c.tryTTL(ctx, st); err != nil {
+		return err
+	}
 	broker, queue, err := c.openQueue(ctx, c.queue, member)
 	if err != nil {
 		return err
@@ -285,6 +288,25 @@ func (c *config) run(ctx context.Context) error {
 		return err
 	}
 	return c.runOn(ctx, st)
+}
+
+// tryTTL refuses a TTL that no session may have which the store itself ends. Of other troubles the member tells.
+func (c *config) tryTTL(ctx context.Context, st store.Full) error {
+	sessions, ok := st.(store.Sessions)
+	if !ok || c.node.NoSessions || !sessions.SessionsExpire() {
+		return nil
+	}
+	session, err := sessions.OpenSession(ctx, c.node.TTL)
+	switch {
+	case errors.Is(err, store.ErrTTL):
+		return failed("a shorter --ttl, the same for all members", "%w", err)
+	case err == nil:
+		err = session.Close(ctx)
+	}
+	if err != nil {
+		c.node.Logger.Debug("open and close a session, to see how long one may last", "err", err)
+	}
+	return nil
 }
 
 // runOn is run on a store that is open, and stays so.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // TestWords: numbers and times as people read them.
@@ -295,6 +297,35 @@ func TestSubmitAgain(t *testing.T) {
 			!strings.Contains(f.try, want) {
 			t.Errorf("%v: %v, try %q", err, got, f.try)
 		}
+	}
+}
+
+// brief is a store whose sessions last for at most a second.
+type brief struct {
+	store.Full
+	store.Sessions
+}
+
+func (brief) SessionsExpire() bool { return true }
+
+func (b brief) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	if ttl > time.Second {
+		return nil, fmt.Errorf("open session: %w", store.ErrTTL)
+	}
+	return b.Sessions.OpenSession(ctx, ttl)
+}
+
+// TestALongTTL: a member does not start with a TTL for which the store grants no session.
+func TestALongTTL(t *testing.T) {
+	t.Parallel()
+	m := memory.New().Open()
+	for ttl, want := range map[time.Duration]error{time.Second: nil, time.Minute: store.ErrTTL} { // order-free: each by itself
+		c := &config{node: node.Config{TTL: ttl, Logger: slog.New(slog.DiscardHandler)}}
+		if err := c.tryTTL(t.Context(), brief{m, m}); !errors.Is(err, want) {
+			t.Errorf("a ttl of %v: %v", ttl, err)
+		}
+		c.node.NoSessions = true
+		must.Succeed(t, c.tryTTL(t.Context(), brief{m, m}))
 	}
 }
 

@@ -174,6 +174,9 @@ func hosts(text string, kind Scheme) ([]string, error) {
 	}
 	var out []string
 	for h := range strings.SplitSeq(text, ",") {
+		if h == kind.Name+":" { // what was cut from another kind.Name://
+			return nil, fmt.Errorf("%s:// stands there twice: write it once, and all hosts behind it", kind.Name)
+		}
 		host, port, err := net.SplitHostPort(h)
 		if err != nil {
 			host, port = h, kind.Port
