@@ -89,7 +89,10 @@ func Open(s Store, o ClientOptions) (*Client, error) {
 // typesOf is the table of task types.
 func typesOf(all []Type) (work.Types, error) {
 	types := make(work.Types, len(all))
-	for _, t := range all {
+	for i, t := range all {
+		if t.Name == "" || t.New == nil {
+			return nil, fmt.Errorf("Types[%d]: it has no name or no New; make it by NewType", i)
+		}
 		if _, twice := types[t.Name]; twice {
 			return nil, fmt.Errorf("two task types are named %q", t.Name)
 		}

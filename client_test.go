@@ -98,6 +98,16 @@ func TestConfigsAreValidated(t *testing.T) {
 	if err := (rota.Config{Member: "a", Store: s}).Validate(); err != nil {
 		t.Error(err)
 	}
+	for want, c := range map[string]rota.Config{
+		"Types[1]: it has no name or no New": {Types: []rota.Type{typ, {Name: "by hand"}}},
+		"Types[0]: it has no name or no New": {Types: []rota.Type{rota.NewType[struct{}]("", nil)}},
+		"Functions: one is nil":              {Functions: []rota.Function{nil}, Slots: 1},
+	} {
+		c.Member, c.Store = "a", s
+		if _, err := rota.Join(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
 	for _, o := range []rota.ClientOptions{{Name: "web 1"}, {Types: []rota.Type{typ, typ}}} {
 		if _, err := rota.Open(s, o); err == nil {
 			t.Errorf("%+v: no error", o)

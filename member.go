@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,6 +82,7 @@ func (c Config) Validate() error {
 	fail(c.ResultRetention < 0, "ResultRetention is %s: it must not be negative", c.ResultRetention)
 	fail(c.Weight < 0 || c.Capacity < 0 || c.Slots < 0, "Weight, Capacity and Slots must not be negative")
 	fail(len(c.Functions) > 0 && c.Slots <= 0, "a member with Functions needs Slots to run them on")
+	fail(slices.Contains(c.Functions, nil), "Functions: one is nil; make it by NewFunc")
 	for _, name := range directory.Names(c.Sources, c.Files) {
 		if err := cluster.CheckName(name); err != nil {
 			faults = append(faults, fmt.Errorf("Sources: %w", err))
@@ -184,7 +186,8 @@ func (m *Member) abandon() {
 }
 
 // Leave moves the member's tasks away, leaves the cluster and returns when all of it has ended. When ctx ends, it
-// leaves without waiting for the tasks to move, and for those that ignore their context at most ten seconds more.
+// leaves without waiting for the tasks to move. For those that ignore their context it waits for the TTL and then ten
+// seconds, at most. So a task must not wait for Leave.
 func (m *Member) Leave(ctx context.Context) error {
 	m.stop()
 	select {
@@ -292,8 +295,8 @@ func (m *Member) Apply(ctx context.Context, job string, t Task) (changed bool, e
 	return changed, err
 }
 
-// Events are optional callbacks of a member. They may be called from any goroutine and must return soon. They are for
-// logs and counters: what must not happen twice in a cluster belongs into a task and needs its token.
+// Events are optional callbacks of a member. They may be called from any goroutine and must return soon; a panic of one
+// ends the process. They are for logs and counters: what must not happen twice in a cluster belongs into a task and needs its token.
 type Events struct {
 	// Owned: this member starts to run a partition, and Lost: its run has ended, whatever the reason. A restart on the
 	// same member gives both.

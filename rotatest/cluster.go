@@ -64,6 +64,10 @@ type Member struct {
 // without a name gets one.
 func (c *Cluster) Join(config rota.Config) *Member {
 	c.t.Helper()
+	if len(config.Sources) > 0 {
+		c.t.Fatal("join: Sources are directories, and virtual time stands still while they are watched; " +
+			"try: Files, with os.DirFS or an fstest.MapFS")
+	}
 	h := handle.New(c.server.Open())
 	config.Store, config.Clock = h, c.clock
 	if c.named++; config.Member == "" {

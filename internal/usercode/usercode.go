@@ -20,7 +20,8 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 // ErrGoexit is the error of a function that has ended its goroutine.
 var ErrGoexit = errors.New("the function ended its goroutine with runtime.Goexit: return instead")
 
-// Call calls f and then, once, done: with the error of f, a [*Panic], or [ErrGoexit].
+// Call calls f and then, once, done: with the error of f, a [*Panic], or [ErrGoexit]. The error of f can be read: one
+// whose text panics, such as a nil pointer that f returned as an error, is a panic of f.
 func Call(f func() error, done func(error)) {
 	err := ErrGoexit
 	defer func() {
@@ -29,7 +30,11 @@ func Call(f func() error, done func(error)) {
 		}
 		done(err)
 	}()
-	err = f()
+	returned := f()
+	if returned != nil {
+		_ = returned.Error() // here, where a panic is caught
+	}
+	err = returned
 }
 
 // Try is Call for a function that is known not to end its goroutine. It gives the error to said, if it is that of a

@@ -7,6 +7,11 @@ import (
 	"testing"
 )
 
+// noError is an error whose nil pointer has no text.
+type noError struct{ text string }
+
+func (e *noError) Error() string { return e.text }
+
 // TestCall: whatever a function does, what follows it is told once, and a panic has the stack of the function.
 func TestCall(t *testing.T) {
 	t.Parallel()
@@ -19,6 +24,7 @@ func TestCall(t *testing.T) {
 		"fails":   {func() error { return failure }, "no luck"},
 		"panics":  {func() error { panic("bad") }, "panic: bad"},
 		"nil":     {func() error { panic(nil) }, "panic: panic called with nil argument"},
+		"no text": {func() error { var p *noError; return p }, "panic: runtime error: invalid memory address"},
 		"exits":   {func() error { runtime.Goexit(); return nil }, "runtime.Goexit"},
 	} {
 		told := make(chan error, 2)

@@ -106,7 +106,7 @@ var rules = []rule{
 	{"protocol/*", []string{"internal/protocol/*"}}, // what users choose: a name for what is below internal
 	{"work", []string{"cluster", "publish", "internal/wait"}},
 	{"internal/work/supervisor", []string{"cluster", "internal/flow", "store", "protocol", "publish", "journal", "work",
-		"internal/usercode", "internal/wait"}},
+		"internal/safetext", "internal/usercode", "internal/wait"}},
 	{"internal/work/stage", []string{"internal/flow", "store", "work", "internal/work/supervisor",
 		"internal/usercode"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},

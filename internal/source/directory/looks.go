@@ -23,7 +23,7 @@ const (
 // of the time. A hint from others leads to a look too; act is told of it.
 func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others <-chan struct{},
 	act func(scan Scan, hinted bool) (again bool)) {
-	w := newWatcher(log)
+	w := newWatcher(c.Dirs[name], log)
 	defer w.close()
 	w.followDirs(c.Dirs[name])
 	s := NewScanner(c.Dirs[name], name, c.Types())

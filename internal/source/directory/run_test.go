@@ -254,7 +254,7 @@ func TestTheFirstScanIsNotRepeated(t *testing.T) {
 // TestLostEvents: where the system says that events are lost, everything may have changed.
 func TestLostEvents(t *testing.T) {
 	t.Parallel()
-	w := newWatcher(slog.New(slog.DiscardHandler))
+	w := newWatcher([]string{t.TempDir()}, slog.New(slog.DiscardHandler))
 	defer w.close()
 	w.fs.Errors <- fsnotify.ErrEventOverflow
 	if <-w.hints; !w.take().all {

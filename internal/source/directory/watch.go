@@ -20,9 +20,9 @@ const (
 )
 
 // watcher gives a hint a little after something in the directories changed. Where that cannot be watched only the
-// rescans find it.
+// rescans find it. Files of a program are not watched: the watches of a system would stop virtual time for nothing.
 type watcher struct {
-	fs    *fsnotify.Watcher // nil where the system has no watches
+	fs    *fsnotify.Watcher // nil where the system has no watches, or there are no directories
 	hints chan struct{}
 	mu    sync.Mutex
 	since changes // since they were last taken
@@ -31,8 +31,12 @@ type watcher struct {
 	whole bool // all directories are watched
 }
 
-func newWatcher(log *slog.Logger) *watcher {
+func newWatcher(dirs []string, log *slog.Logger) *watcher {
 	w := &watcher{hints: make(chan struct{}, 1), done: make(chan struct{}), log: log}
+	if len(dirs) == 0 {
+		close(w.done)
+		return w
+	}
 	fs, err := fsnotify.NewWatcher()
 	if err != nil {
 		log.Warn("watch directories: scanning now and then instead", "err", err)

@@ -16,6 +16,7 @@ type Store interface {
 	store.Log
 	store.Watcher
 	store.LogWatcher
+	store.Queue
 	store.Seeder
 	store.Sessions
 }

@@ -33,6 +33,7 @@ func TestHandleLog(t *testing.T)      { t.Parallel(); storetest.Log(t, openHandl
 func TestHandleSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, openHandle) }
 func TestHandleWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, openHandle) }
 func TestHandleLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, openHandle) }
+func TestHandleQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, openHandle) }
 func TestHandleSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, openHandle) }
 
 // bench is a handle with something on it, and a witness on the same store.
@@ -56,11 +57,14 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	must.Succeed(t, must.Err(b.session.Put(t.Context(), store.Doc{Key: "pulse"})))
+	must.Succeed(t, b.MakeFlow(t.Context(), "flow", shards))
 	if b.kept, err = b.Put(t.Context(), store.Doc{Key: "d"}); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
+
+var shards = []store.Shard{{Edge: "edge"}}
 
 // seen is all that others see of the store.
 func (b *bench) seen(t *testing.T) string {
@@ -71,7 +75,9 @@ func (b *bench) seen(t *testing.T) string {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(docs, page, snapshot)
+	_, fresh := b.witness.Depth(t.Context(), "new")
+	depth, err := b.witness.Depth(t.Context(), "flow")
+	return fmt.Sprint(docs, page, snapshot, fresh, depth, err)
 }
 
 // calls are all that can be asked of a handle. Each answers well on a bench of its own.
@@ -102,6 +108,17 @@ func calls() map[string]func(ctx context.Context, b *bench) error {
 			_, err := b.session.Put(ctx, store.Doc{Key: "tied"})
 			return err
 		},
+		"make flow": func(ctx context.Context, b *bench) error { return b.MakeFlow(ctx, "new", shards) },
+		"drop flow": func(ctx context.Context, b *bench) error { return b.DropFlow(ctx, "flow") },
+		"receive": func(ctx context.Context, b *bench) error {
+			_, err := b.Receive(ctx, "flow", store.Receive{Shard: shards[0], Limit: 1, Lease: time.Minute})
+			return err
+		},
+		"commit": func(ctx context.Context, b *bench) error {
+			_, err := b.Commit(ctx, "flow", store.Unit{Name: "end", Outputs: []store.Put{{Shard: shards[0], Seal: true}}})
+			return err
+		},
+		"depth":        func(ctx context.Context, b *bench) error { _, err := b.Depth(ctx, "flow"); return err },
 		"end session":  func(ctx context.Context, b *bench) error { return b.session.Close(ctx) },
 		"many appends": func(ctx context.Context, b *bench) error { return b.appendMany(ctx, 3) },
 	}

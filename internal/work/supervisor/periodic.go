@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -290,7 +290,8 @@ func (e *periodic) journal(now protocol.Instant, err error) {
 		if e.errors == nil {
 			e.errors = &errorRow{}
 		}
-		record.Kind, record.Message = journal.RunError, e.errors.failure(now, fmt.Sprint(err))
+		text := safetext.Cut(err.Error(), maxMessage)
+		record.Kind, record.Message = journal.RunError, e.errors.failure(now, text)
 	}
 	if record.Message != "" {
 		e.run.s.journal(record)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/usercode"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
@@ -66,7 +67,7 @@ func (st *runStats) result(err error, atMS int64) {
 	}
 	st.failures++
 	st.inRow++
-	st.last = &lastFailure{err.Error(), since, atMS}
+	st.last = &lastFailure{safetext.Cut(err.Error(), maxMessage), since, atMS}
 }
 
 func (s *Supervisor) newRun(fx Start) *run {

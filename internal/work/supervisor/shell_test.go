@@ -219,6 +219,33 @@ func TestFailuresAreIsolatedAndReported(t *testing.T) {
 	})
 }
 
+// TestLongErrors: the records and the status have the beginning of an error, whatever its length.
+func TestLongErrors(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		long := errors.New(strings.Repeat("x", 100_000))
+		types := typeOf(false, func(context.Context, *work.Grant) error { return long })
+		types["p"] = work.Type{Periodic: true, New: types["x"].New}
+		b := newBed(t, types, nil)
+		b.give(time.Hour, grant("long", 1, "x", ""), grant("round", 2, "p", `{"every_ms":60000}`))
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if len(b.records) < 2 {
+			t.Fatalf("%d records", len(b.records))
+		}
+		for _, r := range b.records {
+			if len(r.Message) < 4000 || len(r.Message) > 4200 {
+				t.Errorf("%s: a record of %d bytes", r.Partition, len(r.Message))
+			}
+		}
+		for _, r := range b.s.Status().Runs {
+			if len(r.LastError) < 4000 || len(r.LastError) > cluster.MaxText {
+				t.Errorf("%s: a last error of %d bytes", r.Partition, len(r.LastError))
+			}
+		}
+		must.Succeed(t, b.finish())
+	})
+}
+
 func TestRunThatIgnoresCancel(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
@@ -199,9 +200,14 @@ func (s *State) exited(e Exited) {
 	s.pump(left)
 }
 
+// maxMessage bounds what is told of a failure. The value refuses a longer message: the failure would never count, and
+// nobody would run the partition again.
+const maxMessage = cluster.MaxText - len("…")
+
 // failed notes the failure of a run. Older failures are forgiven after a run longer than the longest back-off. A count
 // of one is left to grow: with Fresh it would stay one, and nobody could tell whether the failure was counted.
 func (s *State) failed(p *part, message string, ranFor time.Duration) {
+	message = safetext.Cut(message, maxMessage)
 	p.phase, p.message = phaseFailed, message
 	if p.row++; p.def != nil && ranFor >= retryMax(p.def.Retry) {
 		p.row = 1
