@@ -296,7 +296,8 @@ func (m *Member) Apply(ctx context.Context, job string, t Task) (changed bool, e
 }
 
 // Events are optional callbacks of a member. They may be called from any goroutine and must return soon; a panic of one
-// ends the process. They are for logs and counters: what must not happen twice in a cluster belongs into a task and needs its token.
+// ends the process. They are for logs and counters: what must not happen twice in a cluster belongs into a task and
+// needs its token.
 type Events struct {
 	// Owned: this member starts to run a partition, and Lost: its run has ended, whatever the reason. A restart on the
 	// same member gives both.

@@ -1,16 +1,11 @@
 package command
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -86,60 +81,6 @@ func settleOne(e env, f *pflag.Flag, file map[string]any, path string, from orig
 
 func envName(flag string) string {
 	return "ROTA_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// setFromFile takes scalars, lists of scalars, and mappings as lists of k=v.
-func setFromFile(f *pflag.Flag, v any) error {
-	switch v := v.(type) {
-	case []any:
-		for _, x := range v {
-			if err := f.Value.Set(fmt.Sprint(x)); err != nil {
-				return err
-			}
-		}
-		return nil
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if err := f.Value.Set(k + "=" + fmt.Sprint(v[k])); err != nil {
-				return err
-			}
-		}
-		return nil
-	case nil:
-		return nil
-	}
-	return f.Value.Set(fmt.Sprint(v))
-}
-
-// readFile reads the file of settings; none is fine unless one was named.
-func readFile(e env, cmd *cobra.Command) (map[string]any, string, error) {
-	path, named := defaultFile, false
-	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
-		path, named = f.Value.String(), true
-	} else if p := e.getenv("ROTA_CONFIG"); p != "" {
-		path, named = p, true
-	}
-	b, err := os.ReadFile(path)
-	if os.IsNotExist(err) && !named {
-		return nil, path, nil
-	}
-	if err != nil {
-		return nil, path, misused("another --config", "read settings: %w", err)
-	}
-	settings := map[string]any{}
-	d := yaml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(b, []byte("\ufeff"))))
-	if err := d.Decode(&settings); err != nil && !errors.Is(err, io.EOF) {
-		return nil, path, misused("mend "+path, "%s: %s", path, firstLine(yaml.FormatError(err, false, false)))
-	}
-	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, path, misused("put all settings into the first document", "%s: a second document", path)
-	}
-	return settings, path, nil
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 // fileOnly are settings that the command line gives as arguments.
