@@ -140,6 +140,7 @@ func (s *submission) read(e env, path string) error {
 	}
 	s.job, s.spec = id, spec
 	s.tellForeign(e, types)
+	tellDropped(e, s.spec, types)
 	return nil
 }
 
@@ -159,6 +160,20 @@ func (s *submission) tellForeign(e env, types work.Types) {
 	}
 	if len(foreign) > 0 {
 		e.say("not checked here, the members' own program knows: %s", strings.Join(foreign, ", "))
+	}
+}
+
+// tellDropped says which tasks make segments that no task takes: most likely the end of the flow was forgotten.
+func tellDropped(e env, spec cluster.JobSpec, types work.Types) {
+	for i := range spec.Tasks {
+		t := &spec.Tasks[i]
+		made := types[t.Type].Segments
+		if made == nil || made.Out == "" ||
+			slices.ContainsFunc(spec.Edges, func(edge cluster.Edge) bool { return edge.From == t.Name }) {
+			continue
+		}
+		e.say("! no task takes the segments of %s: they are dropped   → a task with from: %s, such as files.write", t.Name,
+			t.Name)
 	}
 }
 

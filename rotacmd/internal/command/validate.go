@@ -79,6 +79,9 @@ func (s *submission) validate(e env, paths []string) (Validation, error) {
 		if !info.IsDir() {
 			v.file(path, info, func(data []byte) (int, error) {
 				_, spec, err := source.ParseJob(path, data, types, s.accepts)
+				if err == nil {
+					tellDropped(e, spec, types)
+				}
 				return len(spec.Tasks), err
 			})
 			continue
