@@ -77,7 +77,7 @@ func cronPlan(d *work.Definition) (plan, error) {
 	if namesHours(line) {
 		return clockTimes{inUTC, zone}, nil
 	}
-	return cron.ParseStandard("CRON_TZ=" + zone.String() + " " + line)
+	return clockShows{inUTC, zone}, nil
 }
 
 // namesHours reports whether a line names times of the day. When clocks change, such a line keeps its number of rounds.
@@ -91,6 +91,31 @@ func namesHours(line string) bool {
 	return len(fields) > 1 && !strings.HasPrefix(fields[1], "*")
 }
 
+// clockShows are all instants at which a wall clock shows a time: two of a time that occurs twice, none of one that is
+// skipped.
+type clockShows struct {
+	shown plan // of what the clock shows, read as UTC
+	zone  *time.Location
+}
+
+// Next implements plan. From one setting of the clocks to the next the clock goes as UTC does.
+func (c clockShows) Next(t time.Time) time.Time {
+	after := showing(t.In(c.zone), time.UTC)
+	for {
+		_, offset := t.In(c.zone).Zone()
+		_, set := t.In(c.zone).ZoneBounds()
+		shown := c.shown.Next(after)
+		if shown.IsZero() {
+			return shown
+		}
+		at := shown.Add(-time.Duration(offset) * time.Second)
+		if set.IsZero() || at.Before(set) {
+			return at
+		}
+		t, after = set, showing(set.In(c.zone), time.UTC).Add(-time.Nanosecond)
+	}
+}
+
 // clockTimes are the times that a wall clock shows once a day: a time that occurs twice when clocks are set back counts
 // once, and a time that is skipped when they are set forward comes as much later.
 type clockTimes struct {
@@ -98,17 +123,40 @@ type clockTimes struct {
 	zone  *time.Location
 }
 
-// Next implements plan.
-func (c clockTimes) Next(t time.Time) time.Time {
-	shown := showing(t.In(c.zone), time.UTC)
+// setBy is the most that clocks are set forward or back.
+const setBy = 3 * time.Hour
+
+// Next implements plan. What the clock shows does not say what is over: after it was set back it shows again what it
+// has shown, and what it has skipped comes when it shows more. So the times around are looked at too.
+func (c clockTimes) Next(t time.Time) (next time.Time) {
+	shown := showing(t.In(c.zone), time.UTC).Add(-setBy)
+	var until time.Time // what the clock shows then cannot come before next
 	for {
-		if shown = c.shown.Next(shown); shown.IsZero() {
-			return shown
+		shown = c.shown.Next(shown)
+		if shown.IsZero() || !next.IsZero() && shown.After(until) {
+			return next
 		}
-		if at := showing(shown, c.zone); at.After(t) {
-			return at.UTC()
+		at := c.at(shown)
+		if !at.After(t) {
+			continue
+		}
+		if next.IsZero() {
+			until = shown.Add(setBy)
+		}
+		if next.IsZero() || at.Before(next) {
+			next = at
 		}
 	}
+}
+
+// at is when the clock shows a time, or would show it had it not been set forward.
+func (c clockTimes) at(shown time.Time) time.Time {
+	at := showing(shown, c.zone)
+	if at.Hour() == shown.Hour() && at.Minute() == shown.Minute() {
+		return at.UTC()
+	}
+	_, before := at.Add(-setBy).Zone() // time.Date may have taken the offset before or the one after
+	return shown.Add(-time.Duration(before) * time.Second)
 }
 
 // showing is when a clock in the zone shows what t shows.

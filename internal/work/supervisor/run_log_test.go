@@ -125,6 +125,11 @@ func TestClocksAreSet(t *testing.T) {
 		{"*/30 * * * *", "Europe/Berlin", "2026-03-29T00:15", "29T00:30 29T01:00 29T01:30"},
 		{"0 */2 * * *", "Europe/Berlin", "2026-03-28T22:30", "28T23:00 29T02:00 29T04:00"},
 		{"0 */2 * * *", "Europe/Berlin", "2026-10-24T22:30", "25T00:00 25T01:00 25T03:00"},
+		{"30 2 * * *", "America/New_York", "2026-03-07T12:00", "08T07:30 09T06:30 10T06:30"},
+		{"0 0 * * *", "America/Havana", "2026-03-07T12:00", "08T05:00 09T04:00 10T04:00"},
+		{"20,40 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00", "03T15:40 03T15:50 04T15:20"},
+		{"0 * * * 0", "Asia/Beirut", "2026-03-28T18:00", "28T22:00 28T23:00 29T00:00"},
+		{"0 */6 * * *", "Australia/Lord_Howe", "2026-04-04T12:00", "04T13:00 04T19:30 05T01:30"},
 		{"@daily", "America/New_York", "2026-10-31T12:00", "01T04:00 02T05:00 03T05:00"},
 	} {
 		d := work.Definition{Cron: c.line, TimeZone: c.zone}
@@ -138,6 +143,53 @@ func TestClocksAreSet(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s in %q: %v, want %s", c.line, c.zone, got, c.want)
+		}
+	}
+}
+
+// TestPlansAreOne: who asks in the middle, as an owner that takes over, gets the same times as who goes from one to the
+// next; a line that names a time of the day has one each day, and the clock shows it unless it has skipped it.
+func TestPlansAreOne(t *testing.T) {
+	t.Parallel()
+	for _, zone := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago",
+		"Asia/Beirut", "Atlantic/Azores", "Africa/Cairo"} {
+		in := must.Get(time.LoadLocation(zone))(t)
+		begin, end := time.Date(2026, 1, 1, 0, 0, 0, 0, in), time.Date(2027, 1, 1, 0, 0, 0, 0, in)
+		for set := begin; set.Before(end); {
+			if _, set = set.ZoneBounds(); set.IsZero() {
+				break
+			}
+			for _, line := range []string{"30 2 * * *", "0 0 * * *", "45 23 * * *", "*/15 1-3 * * *", "20,40 2 * * *",
+				"0 * * * 0", "0 */6 * * *"} {
+				onePlan(t, line, in, set)
+			}
+		}
+	}
+}
+
+// onePlan checks a line around the instant at which the clocks are set.
+func onePlan(t *testing.T, line string, in *time.Location, set time.Time) {
+	t.Helper()
+	p := must.Get(cronPlan(&work.Definition{Cron: line, TimeZone: in.String()}))(t)
+	from := time.Date(set.Year(), set.Month(), set.Day()-2, 0, 0, 0, 0, in)
+	var row []time.Time
+	days := map[int]int{}
+	for at := p.Next(from.Add(-time.Second)); at.Before(from.Add(5 * 24 * time.Hour)); at = p.Next(at) {
+		row = append(row, at)
+		days[at.In(in).Day()]++
+	}
+	for i, at := 0, from; i < len(row)-1; at = at.Add(5 * time.Minute) {
+		for !row[i].After(at) {
+			i++
+		}
+		if next := p.Next(at); !next.Equal(row[i]) {
+			t.Fatalf("%s in %s: the next one after %s is %s, in a row %s", line, in, at, next, row[i])
+		}
+	}
+	for day := range 3 {
+		if at := from.AddDate(0, 0, day+1); strings.HasSuffix(line, " * * *") && strings.Count(line, " ") == 4 &&
+			!strings.ContainsAny(line[:5], "*,/") && days[at.Day()] != 1 {
+			t.Errorf("%s in %s: %d rounds on %s", line, in, days[at.Day()], at.Format(time.DateOnly))
 		}
 	}
 }
