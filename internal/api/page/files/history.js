@@ -23,12 +23,12 @@ export class History {
     this.said = el("p", { className: "history", role: "status" });
     this.held = el("p", { className: "dim" });
     this.columns = el("div", { className: "columns" });
-    const step = (n, text) => el("button", { type: "button", onclick: () => { this.slider.value = Number(this.slider.value) + n; this.#ask("index=" + this.slider.value); } }, text);
+    const step = (n, text, label) => el("button", { type: "button", "aria-label": label, onclick: () => { this.slider.value = Number(this.slider.value) + n; this.#ask("index=" + this.slider.value); } }, text);
     const form = el("form", { onsubmit: (e) => { e.preventDefault(); this.#askTime(); } }, el("label", { htmlFor: "moment-time" }, "Time "), this.time, el("button", {}, "Go"));
     const since = el("button", { type: "button", onclick: () => this.#moment && this.actions.openChanges(this.#moment.index, this.#moment.newest.index) }, "What has changed since");
     const newest = el("button", { type: "button", onclick: () => this.#ask("") }, "Newest");
     this.element = el("div", { className: "fill" }, this.said,
-      el("div", { className: "controls" }, el("label", { htmlFor: "moment" }, "Index "), step(-1, "‹"), this.slider, step(1, "›"), newest, form, since), this.held, this.columns);
+      el("div", { className: "controls" }, el("label", { htmlFor: "moment" }, "Index "), step(-1, "‹", "One entry back"), this.slider, step(1, "›", "One entry on"), newest, form, since), this.held, this.columns);
   }
 
   // refresh reads once: history does not change, and its end is read again by "Newest".

@@ -104,6 +104,7 @@ async function run() {
       $("login").showModal();
       await new Promise((done) => $("login").addEventListener("close", done, { once: true }));
       setToken($("token").value);
+      $("token").value = ""; // who types another one does not see this one
     }
   }
 }
