@@ -251,7 +251,7 @@ func (s sums) records() []Record {
 	out := make([]Record, 0, len(s))
 	for k, t := range s { // order-free: sorted below
 		r := Record{AtMS: t.last, Kind: k.kind, Member: k.member, By: k.by, From: k.from, To: k.to, Cause: k.cause,
-			GapMS: t.gap}
+			GapMS: t.gap, Count: t.count}
 		r.Message = fmt.Sprintf("%d more like this within %s, too many at once to be kept one by one", t.count,
 			time.Duration(t.last-t.first)*time.Millisecond)
 		if t.gap != nil {

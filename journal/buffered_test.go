@@ -198,7 +198,7 @@ func TestBufferedSumsUpWhatDoesNotFit(t *testing.T) {
 			t.Fatalf("%d records, %d dropped, %v; want 4096 and their sum", len(got), b.Dropped(), err)
 		}
 		last := got[len(got)-1]
-		if want := "a → b  29237 more like this within 293ms, too many at once to be kept one by one; the longest  a left  gap 506ms"; last.Line() != want {
+		if want := "a → b  29237 more like this within 293ms, too many at once to be kept one by one; the longest  a left  gap 506ms"; last.Line() != want || last.Count != 29237 {
 			t.Errorf("the sum is\n%s, want\n%s", last.Line(), want)
 		}
 		for i := range moves {

@@ -142,8 +142,9 @@ func TestMovesSinceATime(t *testing.T) {
 		{AtMS: 1000, Kind: journal.Moved, GapMS: new(int64(7))},
 		{AtMS: 2000, Kind: journal.Moved, GapMS: new(int64(3))},
 		{AtMS: 3000, Kind: journal.Resumed, GapMS: new(int64(5))}, // no move, but nobody worked meanwhile
+		{AtMS: 4000, Kind: journal.Moved, Count: 1990},            // as many, summed up
 	}
-	for ms, want := range map[int64]Moves{1000: {2, 7}, 1001: {1, 5}, 2001: {0, 5}, 3001: {}} {
+	for ms, want := range map[int64]Moves{1000: {1992, 7}, 1001: {1991, 5}, 2001: {1990, 5}, 3001: {1990, 0}, 4001: {}} {
 		if got := movesOf(since(records, time.UnixMilli(ms))); *got != want {
 			t.Errorf("since %d: got %+v, want %+v", ms, *got, want)
 		}

@@ -416,7 +416,7 @@ func movesOf(records []journal.Record) *Moves {
 	var m Moves
 	for _, r := range records {
 		if r.Kind == journal.Moved {
-			m.LastHour++
+			m.LastHour += max(1, int(r.Count))
 		}
 		if r.GapMS != nil {
 			m.LongestGapMS = max(m.LongestGapMS, *r.GapMS)
