@@ -22,8 +22,10 @@ type inside struct{ *node.Node }
 
 func (i inside) Value(context.Context) (cluster.Value, error) { return i.Whole(), nil }
 
-func (i inside) Record(_ context.Context, r journal.Record) error {
-	i.Node.Record(r)
+func (i inside) Record(_ context.Context, records ...journal.Record) error {
+	for _, r := range records {
+		i.Node.Record(r)
+	}
 	return nil
 }
 
@@ -99,9 +101,9 @@ func founds(c cluster.Command) bool {
 	return false
 }
 
-// Record writes a record to the journal in the store.
-func (c *Client) Record(ctx context.Context, r journal.Record) error {
-	return c.journal.Append(ctx, r)
+// Record writes records to the journal in the store.
+func (c *Client) Record(ctx context.Context, records ...journal.Record) error {
+	return c.journal.Append(ctx, records...)
 }
 
 // Drain moves the tasks of a member away and gives it no more until [Operator.Undrain], also when it restarts.

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/work/supervisor"
+	"github.com/rota-run/rota/journal"
 )
 
 // Mode is what a submission may do to a job of the same name.
@@ -153,14 +155,45 @@ func (o *Operator) Prune(ctx context.Context, source string) ([]Answer, error) {
 		return nil, refused("prune "+source, err.Error(), "rota source list")
 	}
 	var out []Answer
-	for _, id := range ids {
-		a, err := o.ask(ctx, cluster.KillJob{Job: id})
-		if err != nil {
+	for some := range slices.Chunk(ids, pruned) {
+		ended, err := o.end(ctx, some)
+		if out = append(out, ended...); err != nil {
 			return out, err
 		}
-		out = append(out, a)
 	}
 	return out, nil
+}
+
+// pruned is how many jobs end in one entry: of thousands, one by one, a store took longer than people wait.
+const pruned = 200
+
+// end kills jobs, and says of each that it has ended.
+func (o *Operator) end(ctx context.Context, ids []cluster.JobID) (ended []Answer, err error) {
+	commands := make([]cluster.Command, len(ids))
+	for i, id := range ids {
+		commands[i] = cluster.KillJob{Job: id}
+	}
+	results, err := o.at.Propose(ctx, commands...)
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != len(commands) {
+		return nil, errNoAnswer
+	}
+	var records []journal.Record
+	for i, c := range commands {
+		if !results[i].Accepted {
+			err = cmp.Or(err, refused(said(c), results[i].Reason, "")) // the first one
+			continue
+		}
+		ended = append(ended, Answer{Said: said(c), Changed: true})
+		records = append(records,
+			journal.Record{Kind: journal.Asked, Partition: subject(c), Message: said(c), By: o.by})
+	}
+	if len(ended) > 0 {
+		ended[0].Unjournaled = o.at.Record(ctx, records...)
+	}
+	return ended, err
 }
 
 // Pause takes the tasks of a job from their members, and lets nobody run them until [Operator.Resume].

@@ -40,8 +40,8 @@ func (w *world) Value(context.Context) (cluster.Value, error) { return w.v, w.ca
 
 func (w *world) Changed() <-chan struct{} { return nil }
 
-func (w *world) Record(_ context.Context, r journal.Record) error {
-	w.told = append(w.told, r)
+func (w *world) Record(_ context.Context, records ...journal.Record) error {
+	w.told = append(w.told, records...)
 	return w.call()
 }
 
@@ -54,9 +54,11 @@ func (w *world) Propose(_ context.Context, commands ...cluster.Command) ([]clust
 		return nil, err
 	}
 	w.at++
-	var r cluster.Result
-	w.v, r = w.v.Do(w.at, 1000, commands[0])
-	return []cluster.Result{r}, nil
+	results := make([]cluster.Result, len(commands))
+	for i, c := range commands {
+		w.v, results[i] = w.v.Do(w.at, 1000, c)
+	}
+	return results, nil
 }
 
 // others do something that this operator does not see before its write.
@@ -363,22 +365,34 @@ func TestAFilesJobIsNotKilled(t *testing.T) {
 	}
 }
 
-// What was pruned before the store went away is said.
+// Thousands of tasks are pruned some hundreds at a time. What was pruned before the store went away is said, and so is
+// what had ended by itself.
 func TestAPruneThatStops(t *testing.T) {
 	t.Parallel()
 	w, o, docs := newWorld(t)
 	s := spec("check")
 	s.Source = "tasks"
-	w.others(cluster.SubmitJob{Job: "x", Spec: s}, cluster.SubmitJob{Job: "y", Spec: s})
+	for i := range 2*pruned + 1 {
+		w.others(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("x%04d", i)), Spec: s})
+	}
 	must.Succeed(t, must.Err(docs.Put(t.Context(),
 		store.Doc{Key: "source/tasks/a", Value: []byte(`{"incarnation":1}`)})))
 	if _, err := o.Prune(t.Context(), "others"); !errors.Is(err, ErrRefused) {
 		t.Errorf("of a source that no member has: %v", err)
 	}
+	w.told = nil
 	w.between = func() { w.between = func() { w.away = store.ErrUnavailable } }
-	if done, err := o.Prune(t.Context(), "tasks"); !errors.Is(err, w.away) || len(done) != 1 ||
-		done[0].Said != "kill-job x" {
-		t.Errorf("%v, %v", done, err)
+	if done, err := o.Prune(t.Context(), "tasks"); !errors.Is(err, w.away) || len(done) != pruned ||
+		done[0].Said != "kill-job x0000" || len(w.told) != pruned || w.told[pruned-1].Partition != "x0199" {
+		t.Errorf("%d, %v; the journal has %d", len(done), err, len(w.told))
+	}
+	w.away = nil
+	w.between = func() { w.others(cluster.KillJob{Job: "x0210"}) }
+	if done, err := o.Prune(t.Context(), "tasks"); !errors.Is(err, ErrRefused) || len(done) != pruned-1 {
+		t.Errorf("one has ended meanwhile: %d, %v", len(done), err)
+	}
+	if done, err := o.Prune(t.Context(), "tasks"); err != nil || len(done) != 1 {
+		t.Errorf("the rest: %d, %v", len(done), err)
 	}
 }
 

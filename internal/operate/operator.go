@@ -22,7 +22,7 @@ type Cluster interface {
 	// Propose has the three outcomes of protocol.Client.
 	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 	// Record journals.
-	Record(ctx context.Context, r journal.Record) error
+	Record(ctx context.Context, records ...journal.Record) error
 }
 
 // Operator does what one person or program asks of a cluster. Its methods may be called from any goroutine.
@@ -121,6 +121,8 @@ func (o *Operator) ask(ctx context.Context, c cluster.Command) (Answer, error) {
 	return o.done(ctx, c), nil
 }
 
+var errNoAnswer = errors.New("the cluster gave no answer")
+
 func (o *Operator) propose(ctx context.Context, c cluster.Command) error {
 	if err := cluster.CheckCommand(c); err != nil {
 		return &InvalidError{err}
@@ -130,7 +132,7 @@ func (o *Operator) propose(ctx context.Context, c cluster.Command) error {
 	case err != nil:
 		return err
 	case len(res) != 1:
-		return errors.New("the cluster gave no answer")
+		return errNoAnswer
 	case !res[0].Accepted:
 		return refused(said(c), res[0].Reason, "")
 	}
