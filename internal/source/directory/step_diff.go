@@ -106,7 +106,7 @@ func same(a, b *cluster.JobSpec) bool {
 
 // The bounds of one proposal.
 const (
-	maxBatch = 1000
+	maxBatch = 500       // as the members of leader ask: a leader takes no request of 1000
 	maxBytes = 512 << 10 // of definitions and keys; what one command alone exceeds goes alone
 )
 
