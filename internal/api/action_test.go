@@ -34,8 +34,8 @@ func (a *acting) Value(context.Context) (cluster.Value, error) { return a.value,
 
 func (a *acting) Changed() <-chan struct{} { return nil }
 
-func (a *acting) Record(_ context.Context, r journal.Record) error {
-	a.recorded = append(a.recorded, r)
+func (a *acting) Record(_ context.Context, records ...journal.Record) error {
+	a.recorded = append(a.recorded, records...)
 	return nil
 }
 
