@@ -310,7 +310,7 @@ func (a asked) Value(context.Context) (cluster.Value, error) {
 
 func (a asked) Changed() <-chan struct{} { return nil }
 
-func (a asked) Record(context.Context, journal.Record) error { return nil }
+func (a asked) Record(context.Context, ...journal.Record) error { return nil }
 
 func (a asked) Propose(_ context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
 	a.wait()
