@@ -254,7 +254,7 @@ func TestASinkThatEndsLeavesTheOthers(t *testing.T) {
 			sent += len(batch)
 			return publish.Outcome{}
 		}), publish.Options{})
-		all := publish.Fanout(gone, good)
+		all := publish.Fanout(good, gone)
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
 		all.Publish(publish.Sample{})

@@ -27,6 +27,7 @@ func TestBoundsOfAFile(t *testing.T) {
 		"too many lines": {"a.yaml", "type: noop\n" + strings.Repeat("\n", 5000),
 			"a.yaml:5001:1: 5001 lines; a definition in YAML has at most 5000 (write it as JSON)"},
 		"a long list":       {"a.yaml", "type: noop\nconfig:\n  a:\n" + strings.Repeat("  - x\n", 99), ""},
+		"many flat lists":   {"a.yaml", "type: noop\nconfig:\n  a:\n" + strings.Repeat("  - []\n", 99), ""},
 		"enough lines":      {"a.yaml", "type: noop\n" + strings.Repeat("\n", 4999), ""},
 		"many keys in JSON": {"a.json", many, ""},
 		"too big a config": {"a.json", `{"type":"noop","config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition) +
@@ -244,6 +245,8 @@ func TestMaximaAreAllowed(t *testing.T) {
 			"type: noop\nevery: 1s\nretry: {min: 300001ms}\n", "it is above the maximum"},
 		"tag": {"a.json", `{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText) + `"}}`,
 			`{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText+1) + `"}}`, "tags.a: "},
+		"name of a tag": {"a.json", `{"type":"tail","tags":{"` + strings.Repeat("x", 128) + `":"a"}}`,
+			`{"type":"tail","tags":{"` + strings.Repeat("x", 129) + `":"a"}}`, "longer than 128 bytes"},
 		"catch up": {
 			"a.yaml", "type: noop\nevery: 1m\ncatch_up: once\n", "type: noop\nevery: 59s\ncatch_up: once\n",
 			"rounds are kept from a period of",

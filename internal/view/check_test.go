@@ -84,11 +84,12 @@ func (p *played) wrong() string {
 	if err != nil {
 		return err.Error()
 	}
-	if st.Problems == nil {
-		p.t.Error("the list of problems is not there; it is empty where there are none")
+	if n := len(st.Problems); st.Problems == nil || n > view.MaxProblems || n == view.MaxProblems && st.More != 1 {
+		p.t.Errorf("the list of problems is not there, or has not at most 100 of 101: %d, and %d more", n, st.More)
 	}
 	for _, told := range st.Problems {
-		if told.State == "" || told.Task+told.Member == "" || told.Text == "" || told.Try == "" {
+		if told.State == "" || told.Task+told.Member == "" || told.Text == "" || told.Try == "" ||
+			strings.HasPrefix(told.Text, "not known") {
 			p.t.Errorf("a problem without what it is, of whom, why, or what to do: %+v", told)
 		}
 	}
@@ -128,6 +129,16 @@ func (p *played) park() {
 		Message: "no luck"})
 }
 
+// differ lets each member have another file of the source.
+func (p *played) differ() {
+	for i, m := range []cluster.MemberID{"a", "b"} {
+		has, _ := p.f.v.Member(m)
+		id := cluster.JobID(fmt.Sprint("task", i))
+		p.write("source/tasks/"+string(m), directory.Inventory{Incarnation: has.Incarnation, Count: 1, IDs: string(id),
+			Sum: string(id), Names: map[cluster.JobID]string{id: "x"}})
+	}
+}
+
 // kill lets three members die in a row while they run a task; two others stay.
 func (p *played) kill() {
 	for _, id := range []cluster.MemberID{"c", "d", "e"} {
@@ -142,9 +153,9 @@ func (p *played) kill() {
 }
 
 // flows runs a flow of two tasks and one segment to its end; with dead, the second task could not work on it.
-func (p *played) flows(dead bool) {
+func (p *played) flows(id cluster.JobID, dead bool) {
 	p.t.Helper()
-	p.f.apply(cluster.SubmitJob{Job: "flow", Spec: flows.Spec("noop")})
+	p.f.apply(cluster.SubmitJob{Job: id, Spec: flows.Spec("noop")})
 	second := store.Unit{Inputs: []store.Message{{Shard: flows.Edge, Number: 1}}}
 	if dead {
 		for _, task := range []string{"read", "write"} {
@@ -154,7 +165,7 @@ func (p *played) flows(dead bool) {
 	}
 	first := store.Unit{Name: "1", Outputs: []store.Put{{Shard: flows.Edge, Segments: 1, Data: []byte("a")},
 		{Shard: flows.Edge, Seal: true}}}
-	flows.Open(p.t, p.f.v, "flow", p.docs, first, second)
+	flows.Open(p.t, p.f.v, id, p.docs, first, second)
 	for _, task := range []string{"read", "write"} {
 		for t := range p.f.v.Partitions() {
 			if _, name, _ := t.ID.Split(); name == task {
@@ -162,7 +173,7 @@ func (p *played) flows(dead bool) {
 			}
 		}
 	}
-	if j, _ := p.f.v.Job("flow"); j.State != cluster.JobCompleted {
+	if j, _ := p.f.v.Job(id); j.State != cluster.JobCompleted {
 		p.t.Fatalf("the flow is %s", j.State)
 	}
 }
@@ -176,6 +187,7 @@ func (p *played) leave(id cluster.MemberID, hold bool) {
 // A check says what is broken, and nothing in scenes that are healthy.
 func TestCheckFailsInBrokenScenes(t *testing.T) {
 	t.Parallel()
+	gpu := cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}
 	for name, c := range map[string]struct {
 		scene func(*played)
 		want  string
@@ -187,9 +199,7 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 		"a failing check":               {func(p *played) { p.fails(view.Failing, 0) }, "failing: 1"},
 		"more fail than a member lists": {func(p *played) { p.fails(view.Failing, 70) }, "failing: 71"},
 		"a task that is tried again":    {func(p *played) { p.fails(view.BackingOff, 0) }, "backing off: 1"},
-		"no member has the label": {func(p *played) {
-			p.submit("gpu", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}})
-		}, "tasks without a live owner: 1"},
+		"no member has the label":       {func(p *played) { p.submit("gpu", gpu) }, "tasks without a live owner: 1"},
 		"no member has room": {func(p *played) {
 			for i := range 7 {
 				p.submit(cluster.JobID(fmt.Sprint("task", i)), cluster.TaskSpec{})
@@ -200,17 +210,15 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 		"the owner is dead": {func(p *played) {
 			p.none = string(p.submit("x", cluster.TaskSpec{}).Owner)
 		}, "members that are probably dead: 1, tasks without a live owner: 1"},
-		"no member": {func(p *played) { p.leave("a", false); p.leave("b", false) }, "no member"},
-		"parked":    {func(p *played) { p.park() }, "parked: 1"},
-		"sources differ": {func(p *played) {
-			for i, m := range []cluster.MemberID{"a", "b"} {
-				has, _ := p.f.v.Member(m)
-				id := cluster.JobID(fmt.Sprint("task", i))
-				p.write("source/tasks/"+string(m), directory.Inventory{
-					Incarnation: has.Incarnation, Count: 1, IDs: string(id), Sum: string(id),
-					Names: map[cluster.JobID]string{id: "x"}})
+		"no member":      {func(p *played) { p.leave("a", false); p.leave("b", false) }, "no member"},
+		"parked":         {func(p *played) { p.park() }, "parked: 1"},
+		"sources differ": {func(p *played) { p.differ() }, "sources that differ: 1"},
+		"sources differ, and more is wrong than is listed": {func(p *played) {
+			p.differ()
+			for i := range view.MaxProblems {
+				p.submit(cluster.JobID(fmt.Sprint("gpu", i)), gpu)
 			}
-		}, "sources that differ: 1"},
+		}, "tasks without a live owner: 100, sources that differ: 1"},
 		"a task that its members die of": {func(p *played) { p.kill() }, "parked: 1"},
 		"others have ended a heartbeat": {func(p *played) {
 			p.none = "b"
@@ -219,8 +227,11 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 		"the history is trimmed": {func(p *played) { p.log = lostLog{trimmed: true} }, "read the snapshot: not found"},
 		"the history diverges": {func(p *played) { p.log = lostLog{head: 1} },
 			"the log was rewritten at or after index 3: the log is shorter than what was read from it before"},
-		"dead letters": {func(p *played) { p.flows(true) }, "dead letters: 2"},
-		"idle":         {func(*played) {}, ""},
+		"dead letters": {func(p *played) { p.flows("one", true); p.flows("two", true) }, "dead letters: 4"},
+		"a flow that has not begun": {func(p *played) {
+			p.f.apply(cluster.SubmitJob{Job: "new", Spec: flows.Spec("noop")})
+		}, ""},
+		"idle": {func(*played) {}, ""},
 		"a paused job": {func(p *played) {
 			t := p.submit("rests", cluster.TaskSpec{})
 			p.f.apply(cluster.PauseJob{Job: "rests", By: "ann"}, cluster.Stopped{Partition: t.ID, Token: t.Token})
@@ -234,7 +245,7 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 			p.leave(owner, true)
 			p.none = string(owner)
 		}, ""},
-		"a finished flow without dead letters": {func(p *played) { p.flows(false) }, ""},
+		"a finished flow without dead letters": {func(p *played) { p.flows("flow", false) }, ""},
 		"a malformed file that no member has": {func(p *played) {
 			p.append(journal.Record{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli()})
 			for m := range p.f.v.Members() {

@@ -105,6 +105,16 @@ func owners(v cluster.Value) (granted map[cluster.PartitionID]string, slots map[
 	return granted, slots
 }
 
+// count is how many partitions an owner has.
+func count(owners map[cluster.PartitionID]string, of string) (n int) {
+	for _, owner := range owners {
+		if owner == of {
+			n++
+		}
+	}
+	return n
+}
+
 // A plan says what comes true: all of what moves, ends and waits when the member goes indeed, and nothing else. It
 // changes nothing.
 func TestPlansComeTrue(t *testing.T) {
@@ -162,6 +172,11 @@ func TestPlansComeTrue(t *testing.T) {
 		}
 		if len(got)+ends != len(want) || plan.Ends != ends || plan.Tasks != len(was) {
 			rt.Fatalf("planned %v and %d ends of %d; it came to %v of %d", got, plan.Ends, plan.Tasks, want, len(was))
+		}
+		for _, m := range plan.Members {
+			if m.Before != count(was, m.Member) || m.After != count(now, m.Member) {
+				rt.Fatalf("planned %+v; it came from %v to %v", m, was, now)
+			}
 		}
 		for _, s := range plan.Slots {
 			if hadSlots[s.Task] != s.Before || hasSlots[s.Task] != s.After {

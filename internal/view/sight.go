@@ -163,6 +163,9 @@ func (w Viewer) Status(ctx context.Context, s Sight) (Status, error) {
 		differ := sourcesThatDiffer(s.v, copies)
 		st.Differing = len(differ)
 		st.Problems = slices.Insert(st.Problems, 0, differ...)
+		shown := min(len(st.Problems), MaxProblems)
+		st.More += len(st.Problems) - shown
+		st.Problems = st.Problems[:shown]
 	}
 	if w.Journal != nil {
 		records, err := w.Journal.Read(ctx, journal.Query{Limit: mostRead})

@@ -190,6 +190,7 @@ func TestSealing(t *testing.T) {
 			2},
 		{"out", "c", 2, 3, nil, FlowSealing,
 			"for the lease of c to end, which began to seal the output; for a slot: nobody runs it", 0},
+		{"out", "", 2, 3, nil, FlowComplete, "", 0},
 	} {
 		depths := map[flow.Shard]store.Depth{}
 		for i := range 2 {
@@ -202,7 +203,7 @@ func TestSealing(t *testing.T) {
 		for i := range c.edge {
 			depths[flow.Shard{Edge: "edge/sum/out", Number: i}] = ended
 		}
-		task := FlowTask{Task: c.task, From: []string{"x"}, Slots: len(c.members)}
+		task := FlowTask{Task: c.task, From: []string{"x"}, Slots: len(c.members), Complete: c.state == FlowComplete}
 		if c.task == "in" {
 			task.From = nil
 		}
@@ -229,5 +230,9 @@ func TestCountsOfAllShards(t *testing.T) {
 	}
 	if got := f.task(graph, "in", depths); got.In != 0 || got.Pending != 0 || got.Out != 8 {
 		t.Errorf("what comes from outside is not counted: %+v", got)
+	}
+	slots := []cluster.TaskSlots{{Task: "in", Slots: make([]schedule.Slot, 1)}, {Task: "out"}}
+	if in, none := slotsOf(slots, "in"), slotsOf(slots, "none"); len(in) != 1 || none != nil {
+		t.Errorf("it has the slots %v, and one that is not there %v", in, none)
 	}
 }

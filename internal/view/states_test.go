@@ -145,14 +145,14 @@ func TestPausedJobs(t *testing.T) {
 	for _, id := range []cluster.JobID{"bad", "far", "runs", "pool", "rest"} {
 		next = append(next, cluster.PauseJob{Job: id, By: "ann"})
 	}
-	v = values.After(t, v, next...)
+	v = values.Apply(t, v, values.Entry(v, 2000, next...))
 	check := func(want ...string) {
 		t.Helper()
 		var got []string
 		for _, j := range Of(v).Jobs(nil) {
 			task, ok := Of(v).taskOf(cluster.PartitionID(j.Job))
-			if j.State != Paused || j.Ended() || !ok {
-				t.Errorf("job %s is %s, ended: %t", j.Job, j.State, j.Ended())
+			if j.State != Paused || j.PausedMS != 2000 || j.Ended() || !ok {
+				t.Errorf("job %s is %s since %d, ended: %t", j.Job, j.State, j.PausedMS, j.Ended())
 			}
 			got = append(got, fmt.Sprintf("%s %s %s", j.Job, j.Tasks[0].State, task.State))
 		}

@@ -46,7 +46,7 @@ func TestWhatAViewerAdds(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	p := newPlayed(t)
-	p.flows(true)
+	p.flows("flow", true)
 	p.submit("x", cluster.TaskSpec{Definition: []byte(`{"every_ms":3600000}`)})
 	p.write("position/x", map[string]any{"partition": "x", "token": 1, "round_ms": time.Now().UnixMilli()})
 	j, _ := p.f.v.Job("flow")
