@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -68,9 +69,29 @@ func TestListingGoesOn(t *testing.T) {
 	many := Partitioner{Window: 1, List: func(context.Context, *Grant, []byte, int) (Page, error) {
 		return Page{Items: []cluster.Item{{Key: "a"}, {Key: "b"}}}, nil
 	}}
-	if err := many.Run(t.Context(), &Grant{Partition: "j#l", Host: &scripted{window: Window{Mine: true}}}); err == nil {
-		t.Error("more items than were asked for are taken")
+	err := many.Run(t.Context(), &Grant{Partition: "j#l", Host: &scripted{window: Window{Mine: true}}})
+	if err == nil || !strings.Contains(err.Error(), "gave 2 items, at most 1") {
+		t.Errorf("more items than were asked for: %v", err)
 	}
+}
+
+// TestASourceThatIsEmptyIsPolled: each second, where nothing else is said.
+func TestASourceThatIsEmptyIsPolled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, n := time.Now(), 0
+		p := Partitioner{Poll: -1, List: func(context.Context, *Grant, []byte, int) (Page, error) {
+			if at := time.Since(began); at != time.Duration(n)*time.Second {
+				t.Errorf("listing %d is after %v", n, at)
+			}
+			n++
+			return Page{End: n > 3}, nil
+		}}
+		h := &scripted{window: Window{Mine: true}, answers: []string{""}}
+		if err := p.Run(t.Context(), &Grant{Partition: "j#l", Host: h}); err != nil || n != 4 {
+			t.Errorf("%d listings, %v", n, err)
+		}
+	})
 }
 
 // TestWhenAListingRests: the source has nothing more for now where a page has no items and the cursor stays. Else it is

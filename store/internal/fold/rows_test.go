@@ -196,6 +196,53 @@ func get(h handle, key string) (driver.Row, error) {
 	return rows.Keys[0], nil
 }
 
+// TestAWriteReadsNothing where nobody has written meanwhile. Where somebody has, and the journal cannot be read, its
+// outcome is unknown.
+func TestAWriteReadsNothing(t *testing.T) {
+	t.Parallel()
+	s, away, reads := newShop(), error(nil), 0
+	s.Gaps = false
+	j := s.journal()
+	j.read = func(after uint64, n int) ([]store.Record, uint64, uint64, error) {
+		if reads++; away != nil {
+			return nil, 0, 0, away
+		}
+		return j.Journal.Read(context.Background(), after, n)
+	}
+	h := open(t, j, options())
+	v := write(t, h, "a", "x", "")
+	reads = 0
+	if v = write(t, h, "a", "y", v); reads > 0 {
+		t.Errorf("a write reads %d times", reads)
+	}
+	write(t, open(t, s.journal(), options()), "b", "x", "")
+	away = store.ErrUnavailable
+	if _, err := h.Swap(t.Context(), driver.Op{Key: "a", Name: "n", If: v}); !errors.Is(err, store.ErrUnknown) ||
+		!errors.Is(err, away) {
+		t.Errorf("a write whose outcome nobody can read: %v", err)
+	}
+}
+
+// mute is a journal that answers no read.
+type mute struct{ fold.Journal }
+
+func (mute) Read(ctx context.Context, _ uint64, _ int) ([]store.Record, uint64, uint64, error) {
+	<-ctx.Done()
+	return nil, 0, 0, ctx.Err()
+}
+
+// TestTimeout: a call ends with its timeout, and says that the store did not answer.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := get(open(t, mute{newShop().journal()}, options()), "a")
+		if !errors.Is(err, store.ErrUnavailable) || time.Since(began) != options().Timeout {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 // TestForeignRecords finds records that are no operations: they are counted, and change nothing.
 func TestForeignRecords(t *testing.T) {
 	t.Parallel()
@@ -239,11 +286,19 @@ func TestLateHandle(t *testing.T) {
 		}
 		synctest.Wait() // for the snapshot that is being saved
 		records, begin, head, err := s.journal().Read(t.Context(), 0, 1000)
-		if err != nil || begin < 150 || head > begin+100 {
+		if err != nil || begin < 150 || head > begin+100 || head < begin+10 {
 			t.Fatalf("after 200 changes with a snapshot every 10 there are %d records from %d to %d, %v", len(records),
 				begin, head, err)
 		}
-		late := open(t, s.journal(), o)
+		j := s.journal()
+		j.read = func(after uint64, n int) ([]store.Record, uint64, uint64, error) {
+			return j.Journal.Read(context.Background(), after, min(n, 3)) // fewer than asked for, and not the end
+		}
+		late, hints := open(t, j, o), 0
+		go func() { _ = late.Watch(t.Context(), "of nobody/", func() { hints++ }) }()
+		if synctest.Wait(); hints != 2 {
+			t.Errorf("%d hints, want one at the beginning, and one that a snapshot says more than records", hints)
+		}
 		for key, v := range versions { // order-free: each is read alone
 			if r, err := get(late, key); err != nil || r.Version != v || !strings.HasPrefix(r.Name, key) {
 				t.Errorf("%s: %+v, %v; want version %s, and its name", key, r, err, v)
@@ -288,20 +343,34 @@ func TestReadingThatBeganBefore(t *testing.T) {
 			}
 			return records, first, head, err
 		}
-		h := open(t, j, options())
-		first, second := make(chan driver.Row, 1), make(chan driver.Row, 1)
-		look := func(to chan driver.Row) { r, _ := get(h, "a"); to <- r }
-		go look(first)
-		synctest.Wait() // it has read the journal, which was empty
+		marks, o := 0, options()
+		j.append = func(records [][]byte) ([]uint64, error) {
+			marks++
+			return j.Journal.Append(context.Background(), records)
+		}
+		o.Confirm = true
+		h := open(t, j, o)
+		look := func(stale bool) chan driver.Row {
+			to := make(chan driver.Row, 1)
+			go func() {
+				rows, _ := h.Read(t.Context(), driver.Query{Keys: []string{"a"}, Stale: stale})
+				to <- rows.Keys[0]
+			}()
+			synctest.Wait()
+			return to
+		}
+		first := look(true) // it has read the journal, which was empty
 		v := write(t, open(t, s.journal(), options()), "a", "x", "")
-		go look(second)
-		synctest.Wait()
+		second, third := look(true), look(false)
 		close(gate)
 		if r := <-first; r.Version != "" && r.Version != v {
 			t.Errorf("the read before the write: %+v", r)
 		}
 		if r := <-second; r.Version != v {
 			t.Errorf("the read after the write: %+v", r)
+		}
+		if r := <-third; r.Version != v || marks != 1 {
+			t.Errorf("a read that has to be confirmed, behind one that has not: %+v after %d marks", r, marks)
 		}
 	})
 }
