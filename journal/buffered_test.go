@@ -77,26 +77,41 @@ func TestBufferedWaitsForTheStore(t *testing.T) {
 	})
 }
 
-func TestBufferedCountsWhatItLoses(t *testing.T) {
+// TestBufferedEnds: what waits is written at the end of the process, in parts where it is too large, and counted where
+// that fails.
+func TestBufferedEnds(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		to := newMoody(func(int) error { return store.ErrUnavailable })
-		b := journal.NewBuffered(to, nil)
-		for range 5000 {
-			b.Add(said(1, "a", "x"))
-		}
-		if got := b.Dropped(); got != 0 {
-			t.Errorf("%d dropped with nobody writing: what does not fit is summed up", got)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		stop()
-		start := time.Now()
-		b.Run(ctx)
-		b.Add(said(1, "a", "late"))
-		if got := b.Dropped(); got != 5001 || time.Since(start) > 2*time.Second {
-			t.Errorf("%d dropped after %v, want all 5001 within the bound", got, time.Since(start))
-		}
-	})
+	for name, c := range map[string]struct {
+		err              func(n int) error
+		records, dropped int
+	}{
+		"all is taken":      {func(int) error { return nil }, 250, 0},
+		"two are taken":     {func(n int) error { return map[bool]error{true: store.ErrTooLarge}[n > 2] }, 5, 0},
+		"nothing fits":      {func(int) error { return store.ErrTooLarge }, 1, 1},
+		"the store is away": {func(int) error { return store.ErrUnavailable }, 5000, 5000},
+	} { // order-free: each by itself
+		synctest.Test(t, func(t *testing.T) {
+			to, began, want := newMoody(c.err), time.Now(), ""
+			b := journal.NewBuffered(to, nil)
+			for i := range c.records {
+				b.Add(said(1, "a", fmt.Sprint(i)))
+				want += fmt.Sprint(i) + " "
+			}
+			if got := b.Dropped(); got != 0 {
+				t.Errorf("%s: %d dropped with nobody writing: what does not fit is summed up", name, got)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			stop()
+			b.Run(ctx)
+			if got := to.read(t) + " "; c.dropped == 0 && got != want || b.Dropped() != int64(c.dropped) ||
+				time.Since(began) > 2*time.Second {
+				t.Errorf("%s: %q, %d dropped after %v", name, got, b.Dropped(), time.Since(began))
+			}
+			if b.Add(said(1, "a", "late")); b.Dropped() != int64(c.dropped)+1 {
+				t.Errorf("%s: what comes after the end is not counted", name)
+			}
+		})
+	}
 }
 
 // stuck is a journal that answers only when the context ends.
@@ -125,56 +140,6 @@ func TestBufferedEndsWhileTheStoreHangs(t *testing.T) {
 			t.Errorf("ended after %v with %d dropped, want 2s and 300", took, b.Dropped())
 		}
 	})
-}
-
-func TestBufferedFlushesAtTheEnd(t *testing.T) {
-	t.Parallel()
-	to := newMoody(func(int) error { return nil })
-	b := journal.NewBuffered(to, nil)
-	want := ""
-	for i := range 250 {
-		b.Add(said(1, "a", fmt.Sprint(i)))
-		want += fmt.Sprint(i) + " "
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	b.Run(ctx)
-	if got := to.read(t) + " "; got != want || b.Dropped() != 0 {
-		t.Errorf("got %q and %d dropped", got, b.Dropped())
-	}
-}
-
-func TestBufferedSplitsWhatIsTooLarge(t *testing.T) {
-	t.Parallel()
-	to := newMoody(func(n int) error {
-		if n > 2 {
-			return fmt.Errorf("put: %w", store.ErrTooLarge)
-		}
-		return nil
-	})
-	b := journal.NewBuffered(to, nil)
-	for i := range 5 {
-		b.Add(said(1, "a", fmt.Sprint(i)))
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	b.Run(ctx)
-	if got := to.read(t); got != "0 1 2 3 4" || b.Dropped() != 0 {
-		t.Errorf("got %q and %d dropped", got, b.Dropped())
-	}
-}
-
-func TestBufferedDropsARecordThatIsTooLarge(t *testing.T) {
-	t.Parallel()
-	to := newMoody(func(int) error { return store.ErrTooLarge })
-	b := journal.NewBuffered(to, nil)
-	b.Add(said(1, "a", "huge"))
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	b.Run(ctx)
-	if b.Dropped() != 1 {
-		t.Errorf("%d dropped, want the one", b.Dropped())
-	}
 }
 
 // A member dies that had 33,333 tasks: each move that the queue holds has its record, and one sums up the others.

@@ -53,16 +53,6 @@ func acquire(t *testing.T, l lock.Lock) *lock.Held {
 	return h
 }
 
-func BenchmarkAcquireMemory(b *testing.B) {
-	c := client(b, memory.New().Open(), lock.Options{})
-	l := c.Lock("x")
-	for b.Loop() {
-		h, err := l.Acquire(context.Background())
-		must.Succeed(b, err)
-		must.Succeed(b, h.Release(context.Background()))
-	}
-}
-
 func doc(key string, value []byte) store.Doc { return store.Doc{Key: key, Value: value} }
 
 // args are arguments of a function.

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,59 +108,35 @@ func TestAsOf(t *testing.T) {
 
 // TestHistoryInTheAPI has a limit.
 func TestHistoryInTheAPI(t *testing.T) {
+	t.Parallel()
 	l := newLog(t, 2, 1000, 2000, 3000, 4000)
-	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return l.values[4] },
-		Past: &view.Past{Historian: l}}))
-	defer s.Close()
+	c := api.Config{Value: func() cluster.Value { return l.values[4] }, Past: &view.Past{Historian: l}}
 	var m view.Moment
-	_, body := asked(t, s.URL+"/v1/history?limit=1")
-	if err := json.Unmarshal([]byte(body), &m); err != nil || len(m.Tasks) != 1 || m.Total != 4 {
+	if err := json.Unmarshal([]byte(body(t, request(c, "GET", "/v1/history?limit=1", nil))), &m); err != nil ||
+		len(m.Tasks) != 1 || m.Total != 4 {
 		t.Errorf("%v %+v", err, m)
 	}
 	l.err = errors.New("the store is away")
-	if code, body := asked(t, s.URL+"/v1/history"); code != http.StatusServiceUnavailable {
-		t.Errorf("%d %s", code, body)
+	if r := request(c, "GET", "/v1/history", nil); r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("%s %s", r.Status, body(t, r))
 	}
-}
-
-func asked(t *testing.T, url string) (int, string) {
-	t.Helper()
-	r := must.Get(http.Get(url))(t)
-	defer r.Body.Close()
-	return r.StatusCode, readAll(t, r)
-}
-
-func readAll(t *testing.T, r *http.Response) string {
-	t.Helper()
-	b := must.Get(io.ReadAll(r.Body))(t)
-	return string(b)
 }
 
 // TestConfigure changes what is named, and refuses the rest.
 func TestConfigure(t *testing.T) {
-	done := &acting{answer: cluster.Result{Accepted: true}}
-	s := httptest.NewServer(api.Handler(done.config(t)))
-	defer s.Close()
-	for query, want := range map[string]int{
-		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400,
-		"?retention=0&job_scheduler=greedy": 400,
-		"?move_budget=-1":                   400, "?move_budget=0": 200, "?color=red": 400, "?format=99999999999": 400,
-	} {
-		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/configure"+query, nil))(t)
-		r.Header.Set("Authorization", "Bearer secret")
-		answer := must.Get(http.DefaultClient.Do(r))(t)
-		if body := readAll(t, answer); answer.StatusCode != want {
-			t.Errorf("%s: %d %s, want %d", query, answer.StatusCode, body, want)
+	t.Parallel()
+	for query, want := range map[string]string{
+		"?retention=7&job_scheduler=greedy": cluster.Configure{JobScheduler: "greedy", Retention: 7}.String(),
+		"?move_budget=0":                    cluster.Configure{MoveBudget: cluster.NoMoves}.String(),
+		"":                                  "", "?retention=0": "", "?retention=x": "", "?move_budget=-1": "", "?color=red": "",
+		"?retention=0&job_scheduler=greedy": "", "?format=99999999999": "",
+	} { // order-free: each by itself
+		done := &acting{answer: cluster.Result{Accepted: true}}
+		r := request(done.config(t), "POST", "/v1/configure"+query, trusted)
+		said := strings.TrimPrefix(strings.Join(done.said, " "), "cluster.Configure ")
+		if code := map[bool]int{true: 400, false: 200}[want == ""]; r.StatusCode != code || said != want {
+			t.Errorf("%s: %s, the cluster was told %q, want %q", query, r.Status, said, want)
 		}
-		answer.Body.Close()
-	}
-	slices.Sort(done.said)
-	want := []string{
-		fmt.Sprintf("%T %[1]v", cluster.Configure{MoveBudget: cluster.NoMoves}),
-		fmt.Sprintf("%T %[1]v", cluster.Configure{JobScheduler: "greedy", Retention: 7}),
-	}
-	if slices.Sort(want); !slices.Equal(done.said, want) {
-		t.Errorf("the cluster was told %q", done.said)
 	}
 }
 

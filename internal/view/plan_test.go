@@ -191,48 +191,6 @@ func TestPlansComeTrue(t *testing.T) {
 	})
 }
 
-// large has 100 members, and partitions in jobs of 1000.
-func large(b *testing.B, partitions int) cluster.Value {
-	b.Helper()
-	f := &folded{}
-	f.apply(cluster.Configure{MoveBudget: int64(partitions)})
-	for i := range 100 {
-		f.join(cluster.MemberID(fmt.Sprintf("member-%03d", i)), cluster.PrepareJoin{Slots: 10})
-	}
-	for j := range partitions / 1000 {
-		keys := make([]string, 1000)
-		for i := range keys {
-			keys[i] = fmt.Sprintf("key-%04d", i)
-		}
-		f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("job-%04d", j)), Spec: cluster.JobSpec{
-			Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: keys}},
-		}})
-	}
-	return f.v
-}
-
-// BenchmarkPlanWithout is rota member plan with 100 members and 100,000 partitions.
-func BenchmarkPlanWithout(b *testing.B) {
-	v := large(b, 100_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := view.PlanWithout(v, []cluster.MemberID{"member-050"}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkJobs is rota job list with 100 members and 100,000 partitions in 100 jobs.
-func BenchmarkJobs(b *testing.B) {
-	v := large(b, 100_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		if got := view.Of(v).Jobs(nil); len(got) != 100 {
-			b.Fatal(len(got))
-		}
-	}
-}
-
 // Where a leader decides, a plan is what the leader would do.
 func TestAPlanUnderALeader(t *testing.T) {
 	t.Parallel()

@@ -1,122 +1,214 @@
-package logqueue_test
+package logqueue
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/engine/full"
-	"github.com/rota-run/rota/store/storetest"
 )
 
-// handle is one of several on a store that keeps data beside its logs, so that these are kept until their flow is
-// dropped.
+// server is where flows have their logs.
+type server struct {
+	logs  map[string]*records
+	stays bool   // a log that was dropped is seen by others for a while
+	first []byte // what is in a log before anybody uses it
+}
+
+// records are a log, with all that was ever in it.
+type records struct {
+	all      []store.Record
+	trimmed  uint64
+	snapshot store.Record
+	data     map[string][]byte
+	puts     int
+}
+
+func (l *records) add(data []byte) uint64 {
+	l.all = append(l.all, store.Record{Index: uint64(len(l.all) + 1), Data: data})
+	return uint64(len(l.all))
+}
+
+// handle is one of several on a server.
 type handle struct {
-	*full.Bare
-	logs *logs
+	*Store
+	at         *server
+	away, full bool   // nothing can be read; nothing can be appended
+	page       int    // most records of a read
+	appended   func() // what others do after the next append
+	light      []bool // of each append
+	gets       int
+	freed      []string
+	saves      int
 }
 
-// logs is the driver of a handle.
-type logs struct {
-	drivermap.Keeping
-	away  atomic.Bool // neither logs nor data can be read
-	full  atomic.Bool // nothing can be appended
-	stays bool        // a log that was dropped is seen by others for a while
-	first []byte      // what is in a log before the handle uses it
+func (s *server) open() *handle {
+	h := &handle{at: s, page: page}
+	h.Store = New(h)
+	return h
 }
 
-// keeper is a log with data.
-type keeper interface {
-	driver.Journal
-	driver.JournalValues
+// OpenJournal implements Journals.
+func (h *handle) OpenJournal(_ context.Context, flow string, create bool) (Journal, error) {
+	if h.at.logs[flow] == nil && !create {
+		return nil, store.ErrNotFound
+	}
+	if h.at.logs[flow] == nil {
+		l := &records{data: map[string][]byte{}}
+		if h.at.first != nil {
+			l.add(h.at.first)
+		}
+		h.at.logs[flow] = l
+	}
+	return journal{h, flow}, nil
 }
 
+// DropJournal implements Journals.
+func (h *handle) DropJournal(_ context.Context, flow string) error {
+	if !h.at.stays {
+		delete(h.at.logs, flow)
+	}
+	return nil
+}
+
+// Removes implements Journals.
+func (h *handle) Removes() bool { return !h.at.stays }
+
+// journal is the log of a flow for a handle.
 type journal struct {
-	keeper
-	of *logs
+	h    *handle
+	flow string
 }
 
-func (l *logs) Limits() driver.Limits {
-	limits := l.Keeping.Limits()
-	limits.Lingers = l.stays
-	return limits
-}
-
-func (l *logs) DropJournal(ctx context.Context, flow string) error {
-	if l.stays {
-		return nil
-	}
-	return l.Keeping.DropJournal(ctx, flow)
-}
-
-func (j journal) Append(ctx context.Context, records [][]byte) ([]uint64, error) {
-	if j.of.full.Load() {
+func (j journal) log() (*records, error) {
+	l := j.h.at.logs[j.flow]
+	switch {
+	case j.h.away:
 		return nil, store.ErrUnavailable
+	case l == nil:
+		return nil, store.ErrNotFound
 	}
-	return j.keeper.Append(ctx, records)
+	return l, nil
 }
 
-func (l *logs) OpenJournal(ctx context.Context, flow string, create bool) (driver.Journal, error) {
-	j, err := l.Keeping.OpenJournal(ctx, flow, create)
-	if err == nil && l.first != nil {
-		_, err = j.Append(ctx, [][]byte{l.first})
+// Append implements Journal.
+func (j journal) Append(_ context.Context, a Append) (index uint64, record []byte, err error) {
+	l := j.h.at.logs[j.flow]
+	switch {
+	case j.h.full:
+		return 0, nil, store.ErrUnavailable
+	case l == nil:
+		return 0, nil, store.ErrNotFound
 	}
+	var at []string
+	for _, d := range a.Data {
+		l.puts++
+		at = append(at, fmt.Sprint("data", l.puts))
+		l.data[at[len(at)-1]] = d
+	}
+	record = a.Record(at)
+	index, j.h.light = l.add(record), append(j.h.light, a.Light)
+	if f := j.h.appended; f != nil {
+		j.h.appended = nil
+		f()
+	}
+	return index, record, nil
+}
+
+// Read implements Journal.
+func (j journal) Read(_ context.Context, after uint64, limit int) (store.Page, error) {
+	l, err := j.log()
+	if err != nil {
+		return store.Page{}, err
+	}
+	if after < l.trimmed {
+		return store.Page{}, store.ErrTruncated
+	}
+	rest := l.all[after:]
+	return store.Page{Records: rest[:min(len(rest), limit, j.h.page)], Head: uint64(len(l.all))}, nil
+}
+
+// MaxRecord implements Journal.
+func (j journal) MaxRecord() int { return 1 << 20 }
+
+// Get implements Journal.
+func (j journal) Get(_ context.Context, at ...string) (all [][]byte, err error) {
+	l, err := j.log()
 	if err != nil {
 		return nil, err
 	}
-	return journal{j.(keeper), l}, nil
-}
-
-func (j journal) Read(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
-	if j.of.away.Load() {
-		return nil, 0, 0, store.ErrUnavailable
+	j.h.gets++
+	for _, place := range at {
+		all = append(all, l.data[place])
 	}
-	return j.keeper.Read(ctx, after, n)
+	return all, nil
 }
 
-func (j journal) Values(ctx context.Context, at []string) ([][]byte, error) {
-	if j.of.away.Load() {
-		return nil, store.ErrUnavailable
+// Snapshot implements Keeper.
+func (j journal) Snapshot(context.Context) (store.Record, error) {
+	l, err := j.log()
+	if err == nil && l.snapshot.Index == 0 {
+		err = store.ErrNotFound
 	}
-	return j.keeper.Values(ctx, at)
-}
-
-func open(*testing.T) func(t *testing.T) *handle {
-	m := drivermap.New()
-	return func(t *testing.T) *handle {
-		l := &logs{Keeping: m.OpenKeeping()}
-		h := &handle{full.NewBare(l, full.Options{Place: "here"}), l}
-		t.Cleanup(func() { must.Succeed(t, h.Close()) })
-		return h
+	if err != nil {
+		return store.Record{}, err
 	}
+	return l.snapshot, nil
 }
 
-func TestQueue(t *testing.T) { t.Parallel(); storetest.Queue(t, open); storetest.QueueJoins(t, open) }
+// SaveSnapshot implements Keeper.
+func (j journal) SaveSnapshot(_ context.Context, r store.Record) error {
+	j.h.saves++
+	j.h.at.logs[j.flow].snapshot = r
+	return nil
+}
+
+// Trim implements Keeper.
+func (j journal) Trim(_ context.Context, index uint64) error {
+	j.h.at.logs[j.flow].trimmed = index
+	return nil
+}
+
+// Free implements Keeper.
+func (j journal) Free(_ context.Context, at ...string) error {
+	j.h.freed = append(j.h.freed, at...)
+	for _, place := range at {
+		delete(j.h.at.logs[j.flow].data, place)
+	}
+	return nil
+}
+
+// saved has the handle save all that it knows of the flow, and trim the log.
+func (h *handle) saved(t *testing.T) {
+	t.Helper()
+	must.Succeed(t, must.Err(h.Depth(t.Context(), "f")))
+	h.flows["f"].due = true
+	h.flows["f"].save(t.Context())
+	h.at.logs["f"].trimmed = h.flows["f"].read
+}
 
 // both are two handles that have read the same flow of one shard.
 func both(t *testing.T) (one, two *handle) {
 	t.Helper()
-	opener := open(t)
-	one, two = opener(t), opener(t)
-	must.Succeed(t, one.MakeFlow(t.Context(), "f", []store.Shard{shard}))
+	s := &server{logs: map[string]*records{}}
+	one, two = s.open(), s.open()
+	must.Succeed(t, one.MakeFlow(t.Context(), "f", []store.Shard{edge}))
 	for _, h := range []*handle{one, two} {
 		must.Succeed(t, must.Err(h.Depth(t.Context(), "f")))
 	}
 	return one, two
 }
 
-var shard = store.Shard{Edge: "edge"}
+var edge = store.Shard{Edge: "edge"}
 
 func (h *handle) put(t *testing.T, data string) error {
 	t.Helper()
 	_, err := h.Commit(t.Context(), "f",
-		store.Unit{Name: data[:1], Outputs: []store.Put{{Shard: shard, Segments: 1, Data: []byte(data)}}})
+		store.Unit{Name: data[:1], Outputs: []store.Put{{Shard: edge, Segments: 1, Data: []byte(data)}}})
 	return err
 }
 
@@ -125,7 +217,7 @@ func (h *handle) put(t *testing.T, data string) error {
 func (h *handle) take(t *testing.T) (text string, err error) {
 	t.Helper()
 	for {
-		all, err := h.Receive(t.Context(), "f", store.Receive{Shard: shard, Limit: 10, Lease: 1e12})
+		all, err := h.Receive(t.Context(), "f", store.Receive{Shard: edge, Limit: 10, Lease: 1e12})
 		for _, m := range all {
 			text += string(m.Data[:1])
 		}
@@ -135,26 +227,32 @@ func (h *handle) take(t *testing.T) (text string, err error) {
 	}
 }
 
-// What another handle has written before a call is seen by it, however short ago this handle has read or written.
+// What another handle has written before a call is seen by it, however short ago this handle has read or written, and
+// however few records one read has.
 func TestAHandleSeesWhatOthersHaveWritten(t *testing.T) {
 	t.Parallel()
 	one, two := both(t)
+	two.page = 1
 	must.Succeed(t, one.put(t, "a"))
-	if depths, err := two.Depth(t.Context(), "f", shard); err != nil || depths[0].Pending != 1 {
+	if depths, err := two.Depth(t.Context(), "f", edge); err != nil || depths[0].Pending != 1 {
 		t.Errorf("the depth is %+v, %v", depths, err)
 	}
 	must.Succeed(t, one.put(t, "b"))
-	if got, err := two.Receive(t.Context(), "f", store.Receive{Shard: shard, Limit: 9, Peek: true,
+	if got, err := two.Receive(t.Context(), "f", store.Receive{Shard: edge, Limit: 9, Peek: true,
 		After: 1}); err != nil || len(got) != 1 || got[0].Number != 2 {
 		t.Errorf("behind the first waits %+v, %v", got, err)
 	}
 	must.Succeed(t, two.put(t, "c"))
 	must.Succeed(t, one.put(t, "d"))
-	if got, err := two.take(t); got != "abcd" || err != nil {
+	must.Succeed(t, one.put(t, "e"))
+	if depths, err := two.Depth(t.Context(), "f", edge); err != nil || depths[0].Pending != 5 {
+		t.Errorf("the depth is %+v, %v", depths, err)
+	}
+	if got, err := two.take(t); got != "abcde" || err != nil {
 		t.Errorf("received %q, %v", got, err)
 	}
-	must.Succeed(t, one.put(t, "e"))
-	if got, err := two.take(t); got != "e" || err != nil {
+	must.Succeed(t, one.put(t, "f"))
+	if got, err := two.take(t); got != "f" || err != nil {
 		t.Errorf("received %q, %v", got, err)
 	}
 }
@@ -163,18 +261,17 @@ func TestAHandleSeesWhatOthersHaveWritten(t *testing.T) {
 func TestALogThatLingers(t *testing.T) {
 	t.Parallel()
 	one, two := both(t)
-	one.logs.stays, two.logs.stays = true, true
-	one.logs.full.Store(true)
-	if err := one.MakeFlow(t.Context(), "g", []store.Shard{shard}); !errors.Is(err, store.ErrUnavailable) {
+	one.at.stays, one.full = true, true
+	if err := one.MakeFlow(t.Context(), "g", []store.Shard{edge}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("made: %v", err)
 	}
 	if err := one.DropFlow(t.Context(), "f"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("dropped: %v", err)
 	}
 	must.Succeed(t, two.put(t, "a"))
-	one.logs.full.Store(false)
-	for range 2 {
-		must.Succeed(t, one.DropFlow(t.Context(), "f"))
+	one.full = false
+	for _, flow := range []string{"f", "f", "of nobody"} {
+		must.Succeed(t, one.DropFlow(t.Context(), flow))
 	}
 	for _, h := range []*handle{one, two} {
 		for _, flow := range []string{"f", "g"} {
@@ -188,34 +285,107 @@ func TestALogThatLingers(t *testing.T) {
 	}
 }
 
-// What was taken and cannot be read is given back: it does not wait for the end of a lease.
+// What was taken and cannot be read is given back: it does not wait for the end of a lease. Leases alone need not
+// survive a power cut.
 func TestWhatCannotBeReadIsGivenBack(t *testing.T) {
 	t.Parallel()
 	one, two := both(t)
 	must.Succeed(t, one.put(t, "a"+strings.Repeat("x", 2000)))
 	must.Succeed(t, must.Err(two.Depth(t.Context(), "f")))
-	two.logs.away.Store(true)
+	two.away = true
 	if got, err := two.take(t); got != "" || !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("received %q, %v", got, err)
 	}
-	two.logs.away.Store(false)
+	two.away = false
 	if got, err := one.take(t); got != "a" || err != nil {
 		t.Errorf("the other handle received %q, %v", got, err)
 	}
+	if !slices.Equal(one.light, []bool{false, false, true, true}) || !slices.Equal(two.light, []bool{true, true}) {
+		t.Errorf("what need not survive: %v of a flow, a message and a lease; %v of two leases", one.light, two.light)
+	}
 }
 
-// An operation that was appended may count, also where its author could not read what was decided.
+// An operation that was appended may count, also where its author could not read what was decided; but where its flow
+// is gone. Nobody waits for it then.
 func TestAnAppendThatCannotBeReadIsUnknown(t *testing.T) {
 	t.Parallel()
-	one, two := both(t)
-	must.Succeed(t, one.put(t, "a"))
-	two.logs.away.Store(true)
-	if err := two.put(t, "b"); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("error %v", err)
+	for name, c := range map[string]struct {
+		meanwhile func(one, two *handle)
+		want      error
+	}{
+		"away":    {func(one, _ *handle) { one.away = true }, store.ErrUnavailable},
+		"trimmed": {func(_, two *handle) { two.saved(t) }, errPassed},
+		"dropped": {func(one, _ *handle) { delete(one.at.logs, "f") }, store.ErrNotFound},
+	} { // order-free: each by itself
+		one, two := both(t)
+		must.Succeed(t, two.put(t, "a"))
+		waits := one.flows["f"].waits
+		one.appended = func() { c.meanwhile(one, two) }
+		if err := one.put(t, "b"); !errors.Is(err, c.want) ||
+			errors.Is(err, store.ErrUnknown) == errors.Is(err, store.ErrNotFound) || len(waits) > 0 {
+			t.Errorf("%s: %v, and %d wait", name, err, len(waits))
+		}
+		if got, err := two.take(t); name != "dropped" && (got != "ab" || err != nil) {
+			t.Errorf("%s: received %q, %v", name, got, err)
+		}
 	}
-	two.logs.away.Store(false)
-	if got, err := one.take(t); got != "ab" || err != nil {
-		t.Errorf("received %q, %v", got, err)
+}
+
+// TestBundles: data are asked for once, freed some together, and not kept any longer. What they were is known as long
+// as somebody may ask.
+func TestBundles(t *testing.T) {
+	t.Parallel()
+	one, two := both(t)
+	const all = spentMost + 3
+	text := func(i int) string { return strings.Repeat(string(rune('a'+i)), few+1) }
+	for i := range all {
+		must.Succeed(t, one.put(t, text(i)))
+	}
+	r := store.Receive{Shard: edge, Limit: all, Lease: 1e12}
+	for range 2 {
+		r.Return = must.Get(two.Receive(t.Context(), "f", r))(t)
+		for i, m := range r.Return {
+			if string(m.Data) != text(i) {
+				t.Errorf("message %d is %.9q", i, m.Data)
+			}
+		}
+	}
+	if len(r.Return) != all || two.gets != 1 {
+		t.Errorf("%d messages, asked for %d times", len(r.Return), two.gets)
+	}
+	for _, m := range r.Return {
+		must.Succeed(t, must.Err(two.Commit(t.Context(), "f", store.Unit{Inputs: []store.Message{m}})))
+	}
+	if left := len(two.flows["f"].shelf.have); len(two.freed) != spentMost || left > 0 {
+		t.Errorf("%q were freed, and %d are kept", two.freed, left)
+	}
+	must.Succeed(t, one.put(t, text(all)))
+	clear(one.at.logs["f"].data)
+	if got, err := two.take(t); got != "" || err != nil {
+		t.Errorf("data that are gone are those of what is done: %q, %v", got, err)
+	}
+}
+
+// TestSnapshots: who has written the record saves it, and nobody else. Where a log was trimmed and has none, that is
+// said.
+func TestSnapshots(t *testing.T) {
+	t.Parallel()
+	one, two := both(t)
+	for range snapshotEvery {
+		must.Succeed(t, one.put(t, "a"))
+	}
+	must.Succeed(t, two.put(t, "b"))
+	if one.saves != 1 || two.saves != 0 {
+		t.Errorf("they saved %d and %d snapshots", one.saves, two.saves)
+	}
+	if err := must.Err(two.Commit(t.Context(), "f", store.Unit{Name: "c",
+		Outputs: []store.Put{{Shard: store.Shard{Edge: "none"}}}})); !errors.Is(err, store.ErrNotFound) ||
+		two.flows["f"] == nil {
+		t.Errorf("to a shard that there is not: %v", err)
+	}
+	one.at.logs["f"].trimmed, one.at.logs["f"].snapshot = snapshotEvery, store.Record{}
+	if err := must.Err(one.at.open().Depth(t.Context(), "f")); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a log without its beginning: %v", err)
 	}
 }
 
@@ -223,12 +393,11 @@ func TestAnAppendThatCannotBeReadIsUnknown(t *testing.T) {
 // one. What is no record of a queue changes nothing.
 func TestFormerRecords(t *testing.T) {
 	t.Parallel()
-	ctx, h := t.Context(), open(t)(t)
-	h.logs.first = []byte{1, 'x'}
-	err := h.MakeFlow(ctx, "f", []store.Shard{{Edge: "e"}})
+	ctx, s := t.Context(), &server{logs: map[string]*records{}, first: []byte{1, 'x'}}
+	err := s.open().MakeFlow(ctx, "f", []store.Shard{edge})
 	if err == nil || !strings.Contains(err.Error(), "submit it again") {
 		t.Errorf("a flow of an earlier version: %v", err)
 	}
-	h.logs.first = []byte("of another program")
-	must.Succeed(t, h.MakeFlow(ctx, "g", []store.Shard{{Edge: "e"}}))
+	s.first = []byte("of another program")
+	must.Succeed(t, s.open().MakeFlow(ctx, "g", []store.Shard{edge}))
 }
