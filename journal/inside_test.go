@@ -104,31 +104,6 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestHoursOfAQuery: few hours are listed one by one, many, or those of a task, at once.
-func TestHoursOfAQuery(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 23, 15, 30, 0, 0, time.UTC)
-	for _, c := range []struct {
-		q     Query
-		hours int
-		all   bool
-	}{
-		{Query{}, 14, true},
-		{Query{Partition: "a"}, 0, true},
-		{Query{Since: now.Add(-2 * time.Hour)}, 4, false},
-		{Query{Since: now.Add(-2 * time.Hour), Partition: "a"}, 4, false},
-		{Query{Since: now.Add(-11 * time.Hour)}, 13, false},
-		{Query{Since: now.Add(-12 * time.Hour)}, 14, true},
-		{Query{Since: now.Add(-12 * time.Hour), Partition: "a"}, 0, true},
-		{Query{Since: now.Add(time.Hour)}, 2, false},
-	} {
-		hours, all := c.q.hours(now)
-		if len(hours) != c.hours || all != c.all {
-			t.Errorf("%+v: %d hours, all %v; want %d, %v", c.q, len(hours), all, c.hours, c.all)
-		}
-	}
-}
-
 // TestADocumentOfOthersIsNotDecoded: a query that names a task reads only documents that name it, as they are written.
 func TestADocumentOfOthersIsNotDecoded(t *testing.T) {
 	t.Parallel()
@@ -141,18 +116,6 @@ func TestADocumentOfOthersIsNotDecoded(t *testing.T) {
 	s.look(docs)
 	if len(s.found) != 1 || len(s.found[0]) != 1 || s.found[0][0].AtMS != 1 {
 		t.Errorf("found %v", s.found)
-	}
-}
-
-// TestAnHourBeforeSinceIsOver: a read ends where nothing older can match.
-func TestAnHourBeforeSinceIsOver(t *testing.T) {
-	t.Parallel()
-	s := search{q: Query{Since: time.Date(2026, 11, 23, 15, 30, 0, 0, time.UTC)}}
-	for hour, want := range map[string]bool{"2026112314": true, "2026112315": false, "2026112316": false,
-		"what": false} {
-		if s.over(hour) != want {
-			t.Errorf("%s is over: %v", hour, !want)
-		}
 	}
 }
 

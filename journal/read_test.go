@@ -201,29 +201,3 @@ func TestAnOldRecordInANewDocument(t *testing.T) {
 		}
 	}
 }
-
-// TestWhyDecodesLittle: the records of one task cost what they are, and not what the records of all others cost. It is
-// not parallel: it counts allocations.
-func TestWhyDecodesLittle(t *testing.T) { //nolint:paralleltest // it counts allocations
-	j := journal.NewDocs(memory.New().Open(), "m1", 0)
-	now := time.Now().UnixMilli()
-	var batch []journal.Record
-	for i := range 2000 {
-		batch = append(batch, said(now-int64(i), fmt.Sprintf("t%04d", i), "refused"))
-	}
-	for some := range slices.Chunk(batch, 20) {
-		must.Succeed(t, j.Append(t.Context(), some...))
-	}
-	cost := func(q journal.Query, want int) float64 {
-		return testing.AllocsPerRun(3, func() {
-			if got, err := j.Read(t.Context(), q); err != nil || len(got) != want {
-				t.Fatalf("%d records, %v", len(got), err)
-			}
-		})
-	}
-	all, one := cost(journal.Query{Limit: 2000}, 2000), cost(journal.Query{Partition: "t0077", Limit: 20}, 1)
-	t.Logf("allocations: %.0f for all, %.0f for one task", all, one)
-	if one > all/2 { // what is skipped costs nothing; decoding all of them would cost as much again
-		t.Errorf("%.0f allocations for the records of one task, %.0f for all", one, all)
-	}
-}

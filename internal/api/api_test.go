@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -150,17 +149,6 @@ func TestTheDescriptionHasAllFields(t *testing.T) {
 		`"name":"kind","required":false,"schema":{"items":`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
-		}
-	}
-}
-
-func TestAJournalThatFailsIsNotAnEmptyOne(t *testing.T) {
-	t.Parallel()
-	c := config(t)
-	c.Journal = records{err: errors.New("the store is away")}
-	for _, path := range []string{"/v1/status", "/v1/journal", "/v1/why?task=runs"} {
-		if got := request(c, "GET", path, nil); got.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("%s: got %s", path, got.Status)
 		}
 	}
 }
@@ -332,6 +320,7 @@ func askable(t *testing.T) map[string]api.Config {
 			Local: func() any { return nobody }},
 		"journal": {Value: nobody, Journal: journal.NewMemory(1)},
 		"calls":   {Value: nobody, Lookout: view.NewLookout(docs, protocol.Now)},
+		"away":    {Value: nobody, Journal: records{err: store.ErrUnavailable}},
 		"acts":    refuses.config(t),
 		"hangs":   hangs.config(t),
 	}

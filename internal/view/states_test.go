@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -70,58 +69,35 @@ func TestTasksByTheirPartitions(t *testing.T) {
 	}
 }
 
-// What was running in the value is counted once under what was seen, and a task shows the state of its partitions that
-// needs a person most.
+// Of the runs of a task that fail it shows the state that needs a person most, and how often that one has failed.
 func TestStatesAreCorrected(t *testing.T) {
 	t.Parallel()
 	v := values.After(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
 		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{
 			Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
 				Partitions: []string{"x", "y", "z"}}}}})
-	x, _ := v.Partition("j#x")
-	y, _ := v.Partition("j#y")
-	fails := func(p cluster.Partition, state string) map[cluster.PartitionID]failingRun {
-		r := failingRun{asOfMS: 9_000}
-		r.Partition, r.Token, r.State, r.SinceMS, r.Rounds, r.Failures, r.Message = p.ID, p.Token, state, 5_000, 7, 3,
-			"refused"
-		return map[cluster.PartitionID]failingRun{p.ID: r}
+	s := Sight{v: v, runs: map[cluster.PartitionID]failingRun{}}
+	for id, state := range map[cluster.PartitionID]string{"j#x": BackingOff, "j#y": Failing} {
+		p, _ := v.Partition(id)
+		s.runs[id] = failingRun{node.FailingRun{Partition: id, Token: p.Token, State: state, SinceMS: 5_000, Rounds: 7,
+			Failures: map[string]int64{BackingOff: 3, Failing: 1}[state], Message: "refused"}, 9_000}
 	}
-	both := fails(x, BackingOff)
-	maps.Copy(both, fails(y, Failing))
-	once := both["j#y"]
-	once.Failures = 1
-	both["j#y"] = once
-	old := fails(x, Failing)
-	old["j#x"] = failingRun{FailingRun: node.FailingRun{State: Failing, Token: x.Token - 1}}
-	for name, c := range map[string]struct {
-		sight Sight
-		want  TaskCounts
-		state string
-	}{
-		"nothing":   {Sight{}, TaskCounts{Total: 3, Running: 3}, Running},
-		"one fails": {Sight{runs: fails(x, Failing)}, TaskCounts{Total: 3, Running: 2, Failing: 1}, Failing},
-		"both":      {Sight{runs: both}, TaskCounts{Total: 3, Running: 1, Failing: 1, BackingOff: 1}, BackingOff},
-		"old token": {Sight{runs: old}, TaskCounts{Total: 3, Running: 3}, Running},
-		"dead": {Sight{runs: both, beats: map[cluster.MemberID]Heartbeat{"a": {State: HeartbeatGone}}},
-			TaskCounts{Total: 3, Silent: 3}, OwnerSilent},
-	} {
-		c.sight.v = v
-		_, counts := c.sight.Counts()
-		job, _ := c.sight.Job("j")
-		if st := c.sight.Status(); st.Tasks != c.want || counts != c.want || job.Tasks[0].State != c.state ||
-			job.Tasks[0].Partitions != c.want || name == "both" && job.Tasks[0].Failures != 3 {
-			t.Errorf("%s: status %+v, counts %+v, job %+v", name, st.Tasks, counts, job.Tasks[0])
-		}
+	want := TaskCounts{Total: 3, Running: 1, Failing: 1, BackingOff: 1}
+	_, counts := s.Counts()
+	job, _ := s.Job("j")
+	if st, whole := s.Status(), job.Tasks[0]; st.Tasks != want || counts != want || whole.State != BackingOff ||
+		whole.Partitions != want || whole.Failures != 3 {
+		t.Errorf("status %+v, counts %+v, job %+v", st.Tasks, counts, whole)
 	}
+	x, _ := v.Partition("j#y")
 	x.Message = "what was wrong before"
-	offered := x
-	if offered.Offered = true; Of(v).Task(offered).State != Offered {
-		t.Errorf("what is offered is %s", Of(v).Task(offered).State)
-	}
-	task := Sight{v: v, runs: fails(x, Failing)}.Task(x)
+	task := s.Task(x)
 	if task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 ||
-		task.FailureText() != "3 of 7 rounds, last: refused" {
+		task.FailureText() != "1 of 7 rounds, last: refused" {
 		t.Errorf("got %+v", task)
+	}
+	if x.Offered = true; Of(v).Task(x).State != Offered {
+		t.Errorf("what is offered is %s", Of(v).Task(x).State)
 	}
 }
 
@@ -330,10 +306,6 @@ func TestHeartbeatsAtTheirTTL(t *testing.T) {
 	}
 	if age := (Heartbeat{AtMS: 200_000}).Age(wall); age != 0 {
 		t.Errorf("a heartbeat of the future is %s old", age)
-	}
-	if (Heartbeat{}).Unguarded() || (Heartbeat{Guardian: "on"}).Unguarded() ||
-		(Heartbeat{Guardian: "not needed"}).Unguarded() || !(Heartbeat{Guardian: "no memory"}).Unguarded() {
-		t.Error("a member is unguarded that asked for a guardian and has none")
 	}
 }
 

@@ -1,6 +1,7 @@
 package logqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 // server is where flows have their logs.
 type server struct {
 	logs  map[string]*records
-	stays bool   // a log that was dropped is seen by others for a while
-	first []byte // what is in a log before anybody uses it
+	stays bool     // a log that was dropped is seen by others for a while
+	first [][]byte // what is in a log before anybody uses it
 }
 
 // records are a log, with all that was ever in it.
@@ -52,22 +53,20 @@ func (s *server) open() *handle {
 	return h
 }
 
-// OpenJournal implements Journals.
 func (h *handle) OpenJournal(_ context.Context, flow string, create bool) (Journal, error) {
-	if h.at.logs[flow] == nil && !create {
+	switch {
+	case h.at.logs[flow] != nil:
+	case !create:
 		return nil, store.ErrNotFound
-	}
-	if h.at.logs[flow] == nil {
-		l := &records{data: map[string][]byte{}}
-		if h.at.first != nil {
-			l.add(h.at.first)
+	default:
+		h.at.logs[flow] = &records{data: map[string][]byte{}}
+		for _, first := range h.at.first {
+			h.at.logs[flow].add(first)
 		}
-		h.at.logs[flow] = l
 	}
 	return journal{h, flow}, nil
 }
 
-// DropJournal implements Journals.
 func (h *handle) DropJournal(_ context.Context, flow string) error {
 	if !h.at.stays {
 		delete(h.at.logs, flow)
@@ -75,7 +74,6 @@ func (h *handle) DropJournal(_ context.Context, flow string) error {
 	return nil
 }
 
-// Removes implements Journals.
 func (h *handle) Removes() bool { return !h.at.stays }
 
 // journal is the log of a flow for a handle.
@@ -84,10 +82,10 @@ type journal struct {
 	flow string
 }
 
-func (j journal) log() (*records, error) {
+func (j journal) log(away bool) (*records, error) {
 	l := j.h.at.logs[j.flow]
 	switch {
-	case j.h.away:
+	case away:
 		return nil, store.ErrUnavailable
 	case l == nil:
 		return nil, store.ErrNotFound
@@ -95,14 +93,10 @@ func (j journal) log() (*records, error) {
 	return l, nil
 }
 
-// Append implements Journal.
 func (j journal) Append(_ context.Context, a Append) (index uint64, record []byte, err error) {
-	l := j.h.at.logs[j.flow]
-	switch {
-	case j.h.full:
-		return 0, nil, store.ErrUnavailable
-	case l == nil:
-		return 0, nil, store.ErrNotFound
+	l, err := j.log(j.h.full)
+	if err != nil {
+		return 0, nil, err
 	}
 	var at []string
 	for _, d := range a.Data {
@@ -119,9 +113,8 @@ func (j journal) Append(_ context.Context, a Append) (index uint64, record []byt
 	return index, record, nil
 }
 
-// Read implements Journal.
 func (j journal) Read(_ context.Context, after uint64, limit int) (store.Page, error) {
-	l, err := j.log()
+	l, err := j.log(j.h.away)
 	if err != nil {
 		return store.Page{}, err
 	}
@@ -132,12 +125,10 @@ func (j journal) Read(_ context.Context, after uint64, limit int) (store.Page, e
 	return store.Page{Records: rest[:min(len(rest), limit, j.h.page)], Head: uint64(len(l.all))}, nil
 }
 
-// MaxRecord implements Journal.
 func (j journal) MaxRecord() int { return 1 << 20 }
 
-// Get implements Journal.
 func (j journal) Get(_ context.Context, at ...string) (all [][]byte, err error) {
-	l, err := j.log()
+	l, err := j.log(j.h.away)
 	if err != nil {
 		return nil, err
 	}
@@ -148,32 +139,25 @@ func (j journal) Get(_ context.Context, at ...string) (all [][]byte, err error) 
 	return all, nil
 }
 
-// Snapshot implements Keeper.
 func (j journal) Snapshot(context.Context) (store.Record, error) {
-	l, err := j.log()
-	if err == nil && l.snapshot.Index == 0 {
-		err = store.ErrNotFound
-	}
-	if err != nil {
-		return store.Record{}, err
+	l, err := j.log(j.h.away)
+	if err != nil || l.snapshot.Index == 0 {
+		return store.Record{}, cmp.Or(err, store.ErrNotFound)
 	}
 	return l.snapshot, nil
 }
 
-// SaveSnapshot implements Keeper.
 func (j journal) SaveSnapshot(_ context.Context, r store.Record) error {
 	j.h.saves++
 	j.h.at.logs[j.flow].snapshot = r
 	return nil
 }
 
-// Trim implements Keeper.
 func (j journal) Trim(_ context.Context, index uint64) error {
 	j.h.at.logs[j.flow].trimmed = index
 	return nil
 }
 
-// Free implements Keeper.
 func (j journal) Free(_ context.Context, at ...string) error {
 	j.h.freed = append(j.h.freed, at...)
 	for _, place := range at {
@@ -393,11 +377,11 @@ func TestSnapshots(t *testing.T) {
 // one. What is no record of a queue changes nothing.
 func TestFormerRecords(t *testing.T) {
 	t.Parallel()
-	ctx, s := t.Context(), &server{logs: map[string]*records{}, first: []byte{1, 'x'}}
+	ctx, s := t.Context(), &server{logs: map[string]*records{}, first: [][]byte{{1, 'x'}}}
 	err := s.open().MakeFlow(ctx, "f", []store.Shard{edge})
 	if err == nil || !strings.Contains(err.Error(), "submit it again") {
 		t.Errorf("a flow of an earlier version: %v", err)
 	}
-	s.first = []byte("of another program")
+	s.first = [][]byte{[]byte("of another program")}
 	must.Succeed(t, s.open().MakeFlow(ctx, "g", []store.Shard{edge}))
 }
