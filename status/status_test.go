@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -145,51 +146,35 @@ func TestFollowGoesOn(t *testing.T) {
 	}
 }
 
+// Each report comes soon, with hints of the store and without, and the end says why.
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	server := memory.New()
-	writer, reader := status.New(server.Open(), "x"), status.New(server.Open(), "x")
-	ctx, cancel := context.WithCancelCause(deadline(t))
-	seen := make(chan string)
-	ended := make(chan error, 1)
-	go func() {
-		for r, err := range reader.Follow(ctx) {
-			if err != nil {
-				ended <- err
-				return
-			}
-			seen <- string(r.Value)
-		}
-	}()
-	for _, value := range []string{"1", "2", "3"} {
-		must.Succeed(t, writer.Put(ctx, 1, json.RawMessage(value)))
-		if got := <-seen; got != value {
-			t.Fatalf("saw %s, want %s", got, value)
-		}
-	}
-	why := errors.New("enough")
-	cancel(why)
-	wantError(t, "the end", <-ended, why)
-}
-
-// TestFollowWithoutHints: a store that cannot be watched is asked several times a second.
-func TestFollowWithoutHints(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := status.New(struct{ store.Docs }{memory.New().Open()}, "x")
-		must.Succeed(t, s.Put(t.Context(), 1, 1))
-		for r, err := range s.Follow(t.Context()) {
-			must.Succeed(t, err)
-			if r.Seq == 2 {
-				break
-			}
-			began := time.Now()
-			must.Succeed(t, s.Put(t.Context(), 1, 2))
-			defer func() {
-				if took := time.Since(began); took > time.Second {
-					t.Errorf("it came after %s", took)
+		server := memory.New()
+		for what, docs := range map[string]store.Docs{"hints": server.Open(),
+			"none": struct{ store.Docs }{server.Open()}} { // order-free: each by itself
+			writer, why := status.New(server.Open(), what), errors.New("enough")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			must.Succeed(t, writer.Put(ctx, 1, 1))
+			n, began := 0, time.Now()
+			for r, err := range status.New(docs, what).Follow(ctx) {
+				if n == 3 {
+					wantError(t, what+": the end", err, why)
+					break
 				}
-			}()
+				must.Succeed(t, err)
+				if n++; string(r.Value) != fmt.Sprint(n) || time.Since(began) > time.Second {
+					t.Errorf("%s: report %d is %s, after %s", what, n, r.Value, time.Since(began))
+				}
+				if began = time.Now(); n == 3 {
+					cancel(why)
+					continue
+				}
+				must.Succeed(t, writer.Put(ctx, 1, n+1))
+			}
+			if n != 3 {
+				t.Errorf("%s: %d reports", what, n)
+			}
 		}
 	})
 }

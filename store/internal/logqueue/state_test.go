@@ -190,13 +190,17 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// TestCounts: a count in a record of another program is none below zero.
+// TestCounts: a count in a record of another program is none below zero, and none for which there is no room.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	x, huge, n := newWriter(), uint64(1<<63+5), 0
 	x.uint(&huge)
 	if newReader(x.data).int(&n); n < 0 {
 		t.Errorf("it is %d", n)
+	}
+	r, all := newReader(x.data), []int(nil)
+	if list(r, &all, r.int); len(all) > 0 || r.end() == nil {
+		t.Errorf("a list of so many has %d, %v", len(all), r.end())
 	}
 }
 

@@ -267,6 +267,27 @@ func TestALogThatLingers(t *testing.T) {
 			t.Errorf("a commit after the drop: %v", err)
 		}
 	}
+	if l := one.at.logs["f"]; l.trimmed != uint64(len(l.all)) {
+		t.Errorf("of %d records %d are left", len(l.all), uint64(len(l.all))-l.trimmed)
+	}
+}
+
+// TestAFlowIsMadeAgain: what was dropped is forgotten by all who ask for it.
+func TestAFlowIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	one, two := both(t)
+	must.Succeed(t, one.put(t, "a"))
+	must.Succeed(t, one.DropFlow(t.Context(), "f"))
+	if depths, err := two.Depth(t.Context(), "f"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("dropped, and it has %+v, %v", depths, err)
+	}
+	must.Succeed(t, one.MakeFlow(t.Context(), "f", []store.Shard{edge}))
+	must.Succeed(t, one.put(t, "b"))
+	for _, h := range []*handle{one, two} {
+		if depths, err := h.Depth(t.Context(), "f"); err != nil || depths[0].Stored != 1 {
+			t.Errorf("made again, it has %+v, %v", depths, err)
+		}
+	}
 }
 
 // What was taken and cannot be read is given back: it does not wait for the end of a lease. Leases alone need not
@@ -343,6 +364,9 @@ func TestBundles(t *testing.T) {
 	if left := len(two.flows["f"].shelf.have); len(two.freed) != spentMost || left > 0 {
 		t.Errorf("%q were freed, and %d are kept", two.freed, left)
 	}
+	if d, err := one.Depth(t.Context(), "f"); err != nil || d[0].Segments != all || d[0].PendingSegments != 0 {
+		t.Errorf("all are done: %+v, %v", d, err)
+	}
 	must.Succeed(t, one.put(t, text(all)))
 	clear(one.at.logs["f"].data)
 	if got, err := two.take(t); got != "" || err != nil {
@@ -355,12 +379,12 @@ func TestBundles(t *testing.T) {
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	one, two := both(t)
-	for range snapshotEvery {
+	for range 2 * snapshotEvery {
 		must.Succeed(t, one.put(t, "a"))
 	}
 	must.Succeed(t, two.put(t, "b"))
-	if one.saves != 1 || two.saves != 0 {
-		t.Errorf("they saved %d and %d snapshots", one.saves, two.saves)
+	if at := one.at.logs["f"].trimmed; one.saves != 2 || two.saves != 0 || at != snapshotEvery {
+		t.Errorf("they saved %d and %d snapshots, and the first %d records are gone", one.saves, two.saves, at)
 	}
 	if err := must.Err(two.Commit(t.Context(), "f", store.Unit{Name: "c",
 		Outputs: []store.Put{{Shard: store.Shard{Edge: "none"}}}})); !errors.Is(err, store.ErrNotFound) ||
