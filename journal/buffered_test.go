@@ -42,6 +42,14 @@ func (m *moody) read(t *testing.T) string {
 	return messages(got)
 }
 
+// running runs b until stop is called, which returns when it has ended.
+func running(t *testing.T, b *journal.Buffered) (stop func()) {
+	ctx, end := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { b.Run(ctx) })
+	return func() { end(); done.Wait() }
+}
+
 func TestBufferedWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,10 +61,7 @@ func TestBufferedWaitsForTheStore(t *testing.T) {
 			return nil
 		})
 		b := journal.NewBuffered(to, nil)
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		var done sync.WaitGroup
-		done.Go(func() { b.Run(ctx) })
+		stop := running(t, b)
 		b.Add(said(1, "a", "one"))
 		b.Add(said(2, "a", "two"))
 		time.Sleep(5 * time.Minute)
@@ -73,7 +78,6 @@ func TestBufferedWaitsForTheStore(t *testing.T) {
 			t.Errorf("got %q and %d dropped, want both records", got, b.Dropped())
 		}
 		stop()
-		done.Wait()
 	})
 }
 
@@ -126,16 +130,13 @@ func TestBufferedEndsWhileTheStoreHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := journal.NewBuffered(stuck{}, nil)
-		ctx, stop := context.WithCancel(t.Context())
-		var done sync.WaitGroup
-		done.Go(func() { b.Run(ctx) })
+		stop := running(t, b)
 		for range 300 {
 			b.Add(said(1, "a", "x"))
 		}
 		synctest.Wait()
 		start := time.Now()
 		stop()
-		done.Wait()
 		if took := time.Since(start); took != 2*time.Second || b.Dropped() != 300 {
 			t.Errorf("ended after %v with %d dropped, want 2s and 300", took, b.Dropped())
 		}
@@ -154,11 +155,9 @@ func TestBufferedSumsUpWhatDoesNotFit(t *testing.T) {
 			b.Add(journal.Record{AtMS: int64(1000 + i/100), Kind: journal.Moved, Member: "b",
 				Partition: fmt.Sprint("t", i), From: "a", To: "b", Cause: "a left", GapMS: &gap})
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		var done sync.WaitGroup
-		done.Go(func() { b.Run(ctx) })
+		stop := running(t, b)
 		synctest.Wait()
-		got, err := to.Read(ctx, journal.Query{Limit: 10_000})
+		got, err := to.Read(t.Context(), journal.Query{Limit: 10_000})
 		if err != nil || len(got) != 4097 || b.Dropped() != 0 {
 			t.Fatalf("%d records, %d dropped, %v; want 4096 and their sum", len(got), b.Dropped(), err)
 		}
@@ -171,7 +170,6 @@ func TestBufferedSumsUpWhatDoesNotFit(t *testing.T) {
 		}
 		synctest.Wait()
 		stop()
-		done.Wait()
 		if n := len(to.read(t)); n == 0 || b.Dropped() != 0 {
 			t.Errorf("%d dropped", b.Dropped())
 		}
@@ -192,15 +190,12 @@ func TestBufferedWritesBatches(t *testing.T) {
 		for range 4096 + 2 {
 			b.Add(journal.Record{AtMS: 1, Kind: journal.Moved, Cause: "a left"})
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		var done sync.WaitGroup
-		done.Go(func() { b.Run(ctx) })
+		stop := running(t, b)
 		synctest.Wait()
 		if len(sizes) != 42 || sizes[0] != 100 || sizes[39] != 100 || sizes[40] != 96 || sizes[41] != 1 {
 			t.Errorf("written at once: %v; want 40 times 100, 96, and the sum of two", sizes)
 		}
 		stop()
-		done.Wait()
 	})
 }
 

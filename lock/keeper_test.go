@@ -332,14 +332,16 @@ func TestASuspendedMachineLosesItsLocks(t *testing.T) {
 	}
 }
 
+// sleeper is a client with a TTL of 10 s, on a machine that was suspended for so long.
+func sleeper(t *testing.T, s store.Docs) (c *lock.Client, slept *atomic.Int64) {
+	clock, slept := protocol.NewProcessClock(), new(atomic.Int64)
+	return client(t, s, lock.Options{TTL: 10 * time.Second,
+		Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }}), slept
+}
+
 func suspend(t *testing.T, lost func(h *lock.Held) bool) {
 	t.Helper()
-	var slept atomic.Int64
-	clock := protocol.NewProcessClock()
-	c, err := lock.NewClient(memory.New().Open(), lock.Options{TTL: 10 * time.Second,
-		Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }})
-	must.Succeed(t, err)
-	defer c.Close(deadline(t))
+	c, slept := sleeper(t, memory.New().Open())
 	held := acquire(t, c.Lock("x"))
 	if lost(held) {
 		t.Fatal("lost at once")
@@ -404,14 +406,8 @@ func TestATryEnds(t *testing.T) {
 // heartbeat that is lost goes on with another one.
 func TestALockIsLostInUse(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		var slept atomic.Int64
-		clock := protocol.NewProcessClock()
-		s := memory.New()
-		c, err := lock.NewClient(s.Open(), lock.Options{TTL: 10 * time.Second,
-			Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }})
-		must.Succeed(t, err)
-		defer c.Close(deadline(t))
-		mine := errors.New("mine")
+		s, mine := memory.New(), errors.New("mine")
+		c, slept := sleeper(t, s.Open())
 		for _, said := range []error{nil, mine} {
 			err := c.Lock("x").Do(deadline(t), func(context.Context, cluster.Token) error {
 				slept.Add(int64(time.Hour))

@@ -36,7 +36,9 @@ func deadline(t testing.TB) context.Context {
 // client is a client whose clock reads the time of the bubble.
 func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
 	t.Helper()
-	o.Clock = protocol.NewProcessClock()
+	if o.Clock == nil {
+		o.Clock = protocol.NewProcessClock()
+	}
 	c := must.Get(lock.NewClient(s, o))(t)
 	t.Cleanup(func() {
 		if err := c.Close(deadline(t)); err != nil {

@@ -157,23 +157,6 @@ func TestPipeNobodyReadsEndsWithinTheBound(t *testing.T) {
 	}
 }
 
-func TestReaderGone(t *testing.T) {
-	t.Parallel()
-	r, to, err := os.Pipe()
-	must.Succeed(t, err)
-	defer to.Close()
-	r.Close()
-	w := NewWriter("stdout", to, Options{})
-	w.Publish(sample("a", 1), sample("b", 1))
-	if err := w.Run(t.Context()); !errors.Is(err, ErrReaderGone) {
-		t.Errorf("got %v, want ErrReaderGone", err)
-	}
-	w.Publish(sample("c", 1))
-	if got, want := w.Stats(), (Stats{Dropped: 3, Errors: 1}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
 func TestFullDiskIsTriedAgainAndCounted(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

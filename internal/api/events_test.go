@@ -73,9 +73,9 @@ func TestEvents(t *testing.T) {
 		Store: "memory:", Protocol: "replica"}))
 	t.Cleanup(s.Close) // after the streams
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	do := func(c cluster.Command) cluster.Value {
+	do := func(c ...cluster.Command) cluster.Value {
 		v := value.Load().(cluster.Value)
-		v = values.Apply(t, v, values.Entry(v, 9000, c))
+		v = values.Apply(t, v, values.Entry(v, 9000, c...))
 		value.Store(v)
 		return v
 	}
@@ -88,7 +88,7 @@ func TestEvents(t *testing.T) {
 		begin.Store != "memory:" {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	next := do(cluster.LeaveCluster{Member: "a", Incarnation: 1})
+	next := do(cluster.LeaveCluster{Member: "a", Incarnation: 1}, cluster.KillJob{Job: "waits"})
 	for name, e := range map[string]event{"on the way": stream.next(),
 		"since the beginning": listen(t, s.URL, first.id).next()} {
 		var changed api.Changed
@@ -96,7 +96,8 @@ func TestEvents(t *testing.T) {
 			changed.Index != uint64(next.Index()) {
 			t.Fatalf("%s: %+v, %v", name, e, err)
 		}
-		if len(changed.GoneMembers) != 1 || changed.GoneMembers[0] != "a" || len(changed.Tasks) == 0 {
+		if len(changed.GoneMembers) != 1 || changed.GoneMembers[0] != "a" || len(changed.Tasks) == 0 ||
+			len(changed.GoneTasks) != 1 || changed.GoneTasks[0] != "waits" {
 			t.Errorf("%s: got %+v", name, changed)
 		}
 		for _, task := range changed.Tasks {

@@ -114,6 +114,11 @@ func TestAStreamSaysWhetherItsUserActs(t *testing.T) {
 				t.Errorf("by %s: %s", token, w)
 			}
 		}
+		c.Token, c.Users = "", nil
+		w, pass := streaming(t, api.Handler(c), "/v1/events")
+		if pass(time.Second); w.has(`"acts":false`) != 1 {
+			t.Errorf("where nobody has a token: %s", w)
+		}
 	})
 }
 

@@ -9,11 +9,9 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/flows"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
 
@@ -36,43 +34,20 @@ func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store
 	return queue
 }
 
-// TestANoteThatFailsIsSaid: the dead letter is back, that is no error, the journal has it, and the answer says that
-// idle tasks were not told.
-func TestANoteThatFailsIsSaid(t *testing.T) {
-	t.Parallel()
-	for name, fails := range map[string]bool{"told": false, "not told": true} { // order-free: each by itself
-		w, _, docs := newWorld(t)
-		queue := deadLetters(t, w, docs, "x")
-		faulty := faults.NewFaulty(docs.(*memory.Store), nil)
-		if fails {
-			faulty.SetPlan(must.Get(faults.Script("refuse put"))(t))
-		}
-		o := New(w, faulty, queue, work.Types{}, "ann")
-		w.told = nil
-		n, a, err := o.RetryDead(t.Context(), "etl")
-		if n != 1 || !a.Changed || err != nil || len(w.told) != 1 || w.told[0].Message != "retry-dead etl: 1" {
-			t.Errorf("%s: %d, %+v, %v; the journal has %v", name, n, a, err, w.told)
-		}
-		if (a.Unheard != nil) != fails || fails && !errors.Is(a.Unheard, store.ErrUnavailable) {
-			t.Errorf("%s: %v", name, a.Unheard)
-		}
-		if d, err := docs.Get(t.Context(), "flow-bell"); !fails &&
-			(err != nil || !strings.Contains(string(d.Value), `"etl@`)) {
-			t.Errorf("the note says %s, %v", d.Value, err)
-		}
-	}
-}
-
-// TestALetterThatStays: what was put back before it is in the journal, and it may be dropped at once.
+// TestALetterThatStays: what was put back before it is in the journal, idle tasks are told, and it may be dropped at
+// once.
 func TestALetterThatStays(t *testing.T) {
 	t.Parallel()
 	w, _, docs := newWorld(t)
 	queue := deadLetters(t, w, docs, "x", "")
 	o := New(w, docs, queue, work.Types{}, "ann")
 	w.told = nil
-	n, _, err := o.RetryDead(t.Context(), "etl")
-	if n != 1 || err == nil || len(w.told) != 1 || w.told[0].Message != "retry-dead etl: 1" {
-		t.Errorf("%d, %v; the journal has %v", n, err, w.told)
+	n, a, err := o.RetryDead(t.Context(), "etl")
+	if n != 1 || !a.Changed || err == nil || len(w.told) != 1 || w.told[0].Message != "retry-dead etl: 1" {
+		t.Errorf("%d, %+v, %v; the journal has %v", n, a, err, w.told)
+	}
+	if d, err := docs.Get(t.Context(), "flow-bell"); err != nil || !strings.Contains(string(d.Value), `"etl@`) {
+		t.Errorf("idle tasks were told %s, %v", d.Value, err)
 	}
 	if n, _, err = o.DropDead(t.Context(), "etl"); n != 1 || err != nil {
 		t.Errorf("%d are dropped, %v", n, err)

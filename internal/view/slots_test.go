@@ -95,25 +95,6 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 }
 
-func TestProblemsAreBounded(t *testing.T) {
-	t.Parallel()
-	var v cluster.Value
-	var commands []cluster.Command
-	for i := range MaxProblems + 7 {
-		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%03d", i)),
-			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Definition: []byte("{}")}}}})
-	}
-	v, _ = v.Apply(values.Entry(v, 0, commands...))
-	s := Of(v).Status()
-	if len(s.Problems) != MaxProblems || s.More != 7 || s.Tasks.Waiting != MaxProblems+7 {
-		t.Errorf("got %d problems and %d more, %d waiting", len(s.Problems), s.More, s.Tasks.Waiting)
-	}
-	s.addMalformed(cluster.Value{}, []journal.Record{{Kind: journal.Malformed, Partition: "x"}})
-	if s.More != 8 {
-		t.Errorf("a malformed file that does not fit is not counted: %d", s.More)
-	}
-}
-
 func TestMalformedUntilMended(t *testing.T) {
 	t.Parallel()
 	var s Status

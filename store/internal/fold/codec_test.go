@@ -10,21 +10,6 @@ import (
 	"github.com/rota-run/rota/store/driver"
 )
 
-// TestServed: a look is served by readings that began later and came to the end; one that must be confirmed by those
-// alone that followed a mark.
-func TestServed(t *testing.T) {
-	t.Parallel()
-	s := Rows{begun: 3, done: 3, marked: 2}
-	for _, c := range []struct {
-		asked           uint64
-		confirm, served bool
-	}{{2, false, true}, {3, false, false}, {1, true, true}, {2, true, false}} {
-		if served := s.served(c.asked, c.confirm); served != c.served {
-			t.Errorf("asked at %d, to be confirmed %v: served %v", c.asked, c.confirm, served)
-		}
-	}
-}
-
 // TestVersions: a version is written in one way alone.
 func TestVersions(t *testing.T) {
 	t.Parallel()
