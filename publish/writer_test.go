@@ -138,23 +138,26 @@ func TestBlockedSinkNeverBlocksPublish(t *testing.T) {
 	})
 }
 
+// unread is a pipe that nobody reads: a write ends with its deadline.
+type unread struct{ over chan struct{} }
+
+func (u unread) Write([]byte) (int, error) { <-u.over; return 0, os.ErrDeadlineExceeded }
+
+func (u unread) SetWriteDeadline(time.Time) error { close(u.over); return nil }
+
 func TestPipeNobodyReadsEndsWithinTheBound(t *testing.T) {
-	t.Parallel()
-	r, to, err := os.Pipe()
-	must.Succeed(t, err)
-	defer r.Close()
-	defer to.Close()
-	w := NewWriter("pipe", to, Options{FlushTimeout: 20 * time.Millisecond})
-	big := sample(strings.Repeat("x", 1<<20), 1)
-	w.Publish(big)
-	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if err := w.Run(ctx); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want that the write is given up", err)
-	}
-	if got := w.Stats(); got.Dropped != 1 || got.Sent != 0 || got.Queued != 0 {
-		t.Errorf("got %+v, want one dropped", got)
-	}
+	virtual.Test(t, func(t *testing.T) {
+		w, began := NewWriter("pipe", unread{make(chan struct{})}, Options{}), time.Now()
+		w.Publish(sample("a", 1))
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := w.Run(ctx); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != 2*time.Second {
+			t.Errorf("after %v: %v, want that the write is given up", time.Since(began), err)
+		}
+		if got := w.Stats(); got.Dropped != 1 || got.Sent != 0 || got.Queued != 0 {
+			t.Errorf("got %+v, want one dropped", got)
+		}
+	})
 }
 
 func TestFullDiskIsTriedAgainAndCounted(t *testing.T) {

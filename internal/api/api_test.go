@@ -146,10 +146,15 @@ func TestTheDescriptionHasAllFields(t *testing.T) {
 	t.Parallel()
 	text := body(t, request(config(t), "GET", "/v1/openapi.json", nil))
 	for _, want := range []string{`"Why":{"properties":{"as_of_ms"`, `"Changed":{"properties":{"gone_members"`,
-		`"name":"kind","required":false,"schema":{"items":`} {
+		`"name":"kind","required":false,"schema":{"items":`, `"result":{}`,
+		`"required":["at_ms","commands","digest","index","seq","writer"],"type":"object"}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
+	}
+	refused, paths := strings.Count(text, `"400":{`), strings.Count(text, `"/v1/`)
+	if ready := strings.Count(text, `schemas/Readiness"`); refused != paths || ready != 2 { // where it is, and where not
+		t.Errorf("%d of %d paths refuse wrong parameters, %d answers say whether it is ready", refused, paths, ready)
 	}
 }
 
@@ -284,7 +289,7 @@ func TestAsked(t *testing.T) {
 			}
 		})
 		if h := r.Header; (h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff") &&
-			!strings.HasPrefix(w[2], "/healthz") {
+			!strings.HasPrefix(w[2], "/healthz") || (r.StatusCode == 401) != (h.Get("WWW-Authenticate") == "Bearer") {
 			t.Errorf("%.200s: %v", question, h)
 		}
 		answer := body(t, r)
