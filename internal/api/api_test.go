@@ -147,6 +147,7 @@ func TestTheDescriptionHasAllFields(t *testing.T) {
 	text := body(t, request(config(t), "GET", "/v1/openapi.json", nil))
 	for _, want := range []string{`"Why":{"properties":{"as_of_ms"`, `"Changed":{"properties":{"gone_members"`,
 		`"name":"kind","required":false,"schema":{"items":`, `"result":{}`,
+		`"/v1/status":{"get":{"operationId":"status",`,
 		`"required":["at_ms","commands","digest","index","seq","writer"],"type":"object"}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)

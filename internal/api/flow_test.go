@@ -115,8 +115,11 @@ func TestFlowMetrics(t *testing.T) {
 	t.Parallel()
 	v, q := flowing(t)
 	value := func() cluster.Value { return v }
-	err := testutil.CollectAndCompare(api.NewFlowCollector(q, value),
-		strings.NewReader(`# HELP rota_flow_sealed 1 if a flow task gets no more input.
+	j, _ := v.Job("f")
+	j.State = cluster.JobCompleted // it has dead letters, so it is shown, too
+	for _, of := range []cluster.Value{v, cluster.Assemble(cluster.Parts{Index: 1, Jobs: []cluster.Job{j}})} {
+		must.Succeed(t, testutil.CollectAndCompare(api.NewFlowCollector(q, func() cluster.Value { return of }),
+			strings.NewReader(`# HELP rota_flow_sealed 1 if a flow task gets no more input.
 # TYPE rota_flow_sealed gauge
 rota_flow_sealed{job="f",task="read"} 0
 rota_flow_sealed{job="f",task="write"} 1
@@ -130,19 +133,20 @@ rota_flow_segments{job="f",state="out",task="read",unit="segments"} 5
 rota_flow_segments{job="f",state="out",task="write",unit="segments"} 0
 rota_flow_segments{job="f",state="pending",task="read",unit="segments"} 0
 rota_flow_segments{job="f",state="pending",task="write",unit="segments"} 2
-`), "rota_flow_segments", "rota_flow_sealed")
-	if err != nil {
-		t.Error(err)
+`), "rota_flow_segments", "rota_flow_sealed"))
 	}
+	must.Succeed(t, testutil.CollectAndCompare(api.NewFlowCollector(q, value),
+		strings.NewReader(`# HELP rota_flow_slots Slots that run a flow task.
+# TYPE rota_flow_slots gauge
+rota_flow_slots{job="f",task="read"} 2
+rota_flow_slots{job="f",task="write"} 2
+`), "rota_flow_slots"))
 	c := api.NewFlowCollector(away{q}, value)
 	for range 2 { // no answer says nothing for the next time
-		err = testutil.CollectAndCompare(c,
+		must.Succeed(t, testutil.CollectAndCompare(c,
 			strings.NewReader(`# HELP rota_flow_unshown Flows left out, because there are too many or their queue did not answer.
 # TYPE rota_flow_unshown gauge
 rota_flow_unshown 1
-`))
-		if err != nil {
-			t.Error(err)
-		}
+`)))
 	}
 }
