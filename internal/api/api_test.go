@@ -321,6 +321,7 @@ func askable(t *testing.T) map[string]api.Config {
 		"closed":  closed,
 		"empty":   {Value: nobody},
 		"past":    {Value: func() cluster.Value { return past.values[4] }, Past: &view.Past{Historian: past}},
+		"new":     {Value: nobody, Past: &view.Past{Historian: newLog(t, 0)}},
 		"logless": {Value: nobody, Store: "file:x", Protocol: "lease"},
 		"placed": {Value: nobody, Member: "a", Store: "file:x", Place: "the_place",
 			Local: func() any { return nobody }},

@@ -35,23 +35,6 @@ func (f *frailty) plan(faults.Call) faults.Outcome {
 	return faults.Pass
 }
 
-type frailQueue struct {
-	store.Queue
-	*frailty
-}
-
-func (q frailQueue) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
-	all, err := q.Queue.Receive(ctx, flow, r)
-	return all, cmp.Or(q.call(), err)
-}
-
-func (q frailQueue) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
-	if err := q.call(); err != nil {
-		return nil, err
-	}
-	return q.Queue.Commit(ctx, flow, units...)
-}
-
 // Whichever call fails, the caller learns of it: from the error, or from what the answer says of journal and stages.
 func TestEachFailureIsSaid(t *testing.T) {
 	t.Parallel()
@@ -86,7 +69,7 @@ func TestEachFailureIsSaid(t *testing.T) {
 				store.Doc{Key: "source/tasks/a", Value: []byte(`{"incarnation":1}`)})))
 			fails++
 			w.frailty = frailty{fails: fails}
-			a, err := do(New(w, faults.NewFaulty(docs.(*memory.Store), w.plan), frailQueue{queue, &w.frailty},
+			a, err := do(New(w, faults.NewFaulty(docs.(*memory.Store), w.plan), faults.FaultyQueue{Queue: queue, Plan: w.plan},
 				work.Types{"check": {Name: "check", Periodic: true}}, "ann"))
 			calls = w.calls
 			if told := cmp.Or(err, a.Unjournaled, a.Unheard); calls >= fails && !errors.Is(told, store.ErrUnavailable) {

@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -17,29 +16,6 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
-
-// frailQueue is a queue that fails when call does.
-type frailQueue struct {
-	store.Queue
-	call func(faults.Call) faults.Outcome
-}
-
-func (q frailQueue) failed(err error) error {
-	if q.call(faults.Call{}) == faults.Refused {
-		return store.ErrUnavailable
-	}
-	return err
-}
-
-func (q frailQueue) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
-	all, err := q.Queue.Depth(ctx, flow, shards...)
-	return all, q.failed(err)
-}
-
-func (q frailQueue) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
-	all, err := q.Queue.Receive(ctx, flow, r)
-	return all, q.failed(err)
-}
 
 // A viewer says all that the store has beside the value. Whichever call fails, it says that it does not know.
 func TestWhatAViewerAdds(t *testing.T) {
@@ -83,7 +59,7 @@ func TestWhatAViewerAdds(t *testing.T) {
 				return faults.Pass
 			}
 			docs := faults.NewFaulty(p.docs, plan)
-			w := view.Viewer{Journal: journal.NewDocs(docs, "a", 0), Queue: frailQueue{p.docs, plan},
+			w := view.Viewer{Journal: journal.NewDocs(docs, "a", 0), Queue: faults.FaultyQueue{Queue: p.docs, Plan: plan},
 				Lookout: view.NewLookout(docs, func() protocol.Instant { return 1 })}
 			s, err := w.Look(ctx, p.f.v)
 			var got any
