@@ -20,7 +20,7 @@ import (
 // is newer than the claim, or of the very process that claimed it and does not know.
 func TestWhoMayClaim(t *testing.T) {
 	t.Parallel()
-	v := alone(t) // its index and the incarnation of m are 1
+	v := alone(t, "m") // its index and the incarnation of m are 1
 	for name, c := range map[string]struct {
 		by          Runner
 		state       State
@@ -62,7 +62,7 @@ func TestWhoMayClaim(t *testing.T) {
 // TestAChosenMemberRunsTheCall: nobody else does while it is there to run it.
 func TestAChosenMemberRunsTheCall(t *testing.T) {
 	t.Parallel()
-	v := alone(t)
+	v := alone(t, "m")
 	drained, _ := v.Do(9, 0, cluster.DrainMember{Member: "m", On: true})
 	for name, c := range map[string]struct {
 		value cluster.Value
@@ -161,7 +161,7 @@ func (h *hooked) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 func worker(t *testing.T, docs store.Docs,
 	tenure func() (cluster.Incarnation, protocol.Instant)) (w *Worker, ran *atomic.Int64) {
 	t.Helper()
-	v, ran := alone(t), new(atomic.Int64)
+	v, ran := alone(t, "m"), new(atomic.Int64)
 	w = must.Get(NewWorker(RunnerConfig{
 		Member: "m", Docs: docs, Tenure: tenure, Slots: func() int64 { return 1 },
 		Value: func() cluster.Value { return v },
@@ -365,7 +365,7 @@ func TestAFormerSweeperBeginsAnew(t *testing.T) {
 	must.Succeed(t, err)
 	s, now := sweepingWorker(t, docs)
 	first := s.w.c.Value
-	for _, v := range []func() cluster.Value{first, func() cluster.Value { return cluster.Value{} }, first} {
+	for _, v := range []func() cluster.Value{first, func() cluster.Value { return alone(t, "a") }, first} {
 		s.w.c.Value = v
 		s.sweep(t.Context())
 		now.Add(int64(pageRest))

@@ -27,10 +27,19 @@ func TestWhatIsRefused(t *testing.T) {
 		t.Errorf("what is no call was found as %v", got)
 	}
 	for name, o := range map[string]Options{"attempts": {Attempts: -1}, "timeout": {Timeout: -1}, "delay": {Delay: -1},
-		"back-off": {MaxBackoff: -1}} {
+		"back-off": {MaxBackoff: -1}, "result": {MaxResult: mostResult + 1}} {
 		if err := o.check(); err == nil {
-			t.Errorf("%s below zero are taken", name)
+			t.Errorf("%s that cannot be are taken", name)
 		}
+	}
+	odd := NewFunc("odd", func(context.Context, int) (int, error) { return 0, nil }, Options{OnFailure: f})
+	for name, functions := range map[string][]Function{"of one name": {f, f}, "that are told no failure": {odd}} {
+		if _, err := NewWorker(RunnerConfig{Functions: functions}); err == nil {
+			t.Errorf("functions %s are run", name)
+		}
+	}
+	if err := Permanent(nil); err != nil {
+		t.Errorf("no error is permanent: %v", err)
 	}
 	for arg, good := range map[string]bool{"": true, `{"A":1}`: true, `{"B":1}`: false, `{"A":1}{}`: false, `{`: false} {
 		if err := unmarshal([]byte(arg), new(struct{ A int })); (err == nil) != good {
@@ -98,9 +107,26 @@ func TestARunOfAMember(t *testing.T) {
 			t.Errorf("a member that has lost its lease says %v", causeOf(over))
 		}
 		new(leaf).consider(&backlog{w: w}, store.Doc{Key: "call/q/p/000", Value: []byte("{")}, 0, head{}, nil, 7)
-		if n := w.counts.bad.Load(); n != 1 {
-			t.Errorf("%d documents are no calls, want 1", n)
+		w.counts.of(Cancelled).Add(2)
+		if s := w.Status(); s.Unread != 1 || s.Cancelled != 2 {
+			t.Errorf("one document is no call, two calls were cancelled, and the status is %+v", s)
 		}
+		other := &run{w: w, inc: 2}
+		other.ctx, other.cancel = context.WithCancelCause(t.Context())
+		w.runs["k"] = other
+		if w.guard(1, 9, 7, false); !errors.Is(context.Cause(other.ctx), causeLease) {
+			t.Errorf("a run of another incarnation: %v", context.Cause(other.ctx))
+		}
+		now := make(chan struct{})
+		close(now)
+		w.runsWG.Add(1) // a function that ignores its ctx
+		for want, hurry := range map[time.Duration]chan struct{}{10 * time.Second: nil, 0: now} {
+			began := time.Now()
+			if w.await(hurry, func(error) {}); time.Since(began) != want {
+				t.Errorf("it waits %s for its functions, want %s", time.Since(began), want)
+			}
+		}
+		w.runsWG.Done()
 	})
 }
 
@@ -122,6 +148,20 @@ func TestWhatAWriterHears(t *testing.T) {
 	}
 	if _, fx := (attempt{}).claimEnded(wrote{err: store.ErrConflict}); fx != (unclaimed{store.ErrConflict}) {
 		t.Errorf("a claim that was refused: %#v", fx)
+	}
+	if u := (pageUse{shut: true, live: 2}).giveUp(store.ErrUnknown).giveUp(store.ErrUnavailable); u.last() {
+		t.Error("a page is done with, and a call of unknown outcome may be on it")
+	}
+	if _, fx := (heading{body: "b", at: "1", sent: true}).found(gotHead{version: "1", body: "b"}); fx != (pause{try: 1}) {
+		t.Errorf("a head that was alike before counts as written: %#v", fx)
+	}
+	if _, fx := (submission{}).step(putEnded{err: store.ErrConflict}); fx != (getCall{}) {
+		t.Errorf("a submission that may have met itself: %#v", fx)
+	}
+	for token, gone := range map[uint64]bool{0: true, 1: false} { // it was claimed before its number was void
+		if expires(Record{State: Queued, Token: token}, 4, []int{4}) != gone {
+			t.Errorf("a call that waits under token %d expires: %t", token, !gone)
+		}
 	}
 	for _, c := range []struct {
 		use  pageUse

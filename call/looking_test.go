@@ -168,7 +168,7 @@ func TestWhatIsKept(t *testing.T) {
 	docs := memory.New().Open()
 	defer docs.Close()
 	w, _ := worker(t, docs, nil)
-	w.backlog.regard(alone(t))
+	w.backlog.regard(alone(t, "m"))
 	w.runs["runs"] = &run{}
 	for key, c := range map[string]struct {
 		function string

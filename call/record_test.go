@@ -23,11 +23,12 @@ func TestWhatAStoreHas(t *testing.T) {
 		docs := memory.New().Open()
 		for _, d := range [][2]string{{"callpage/a/p/x", "{}"}, {"callpage/q/p", "{}"},
 			{"call/q/p/001", `{"v":1,"state":"running"}`}, {"call/q/p/002", `{"v":1,"state":"odd"}`},
-			{"call/q/p/003", `{"v":2,"state":"queued"}`}, {"call/q/p/004", string(failed)}} {
+			{"call/q/p/003", `{"v":2,"state":"queued"}`}, {"call/q/p/004", string(failed)},
+			{"call/q/p/005", `{"state":"queued"}`}, {"call/a/p/x/001", string(failed)}} {
 			must.Succeed(t, must.Err(docs.Put(t.Context(), store.Doc{Key: d[0], Value: []byte(d[1])})))
 		}
 		calls, unreadable, err := List(t.Context(), docs)
-		if err != nil || unreadable != 3 || len(calls) != 1 || calls[0].ID != "q/p/004" || calls[0].Queue != "q" {
+		if err != nil || unreadable != 4 || len(calls) != 1 || calls[0].ID != "q/p/004" || calls[0].Queue != "q" {
 			t.Fatalf("%+v, %d unreadable, %v", calls, unreadable, err)
 		}
 		plan := must.Get(planned.Script("refuse list key=call/*/*/"))(t)
@@ -49,6 +50,10 @@ func TestWhatAStoreHas(t *testing.T) {
 			t.Error("a call that cannot be read is cancelled")
 		}
 		d := must.Get(docs.Get(t.Context(), h.at.key()))(t)
+		plan = must.Get(planned.Script("refuse delete"))(t)
+		if gone, err := remove(t.Context(), planned.NewFaulty(docs, plan), d.Key, d.Version); gone || err == nil {
+			t.Errorf("where the store is away it is removed: %t, %v", gone, err)
+		}
 		for _, try := range []struct {
 			at   store.Version
 			want bool

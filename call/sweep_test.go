@@ -11,21 +11,22 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/values"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	planned "github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
 
-// cluster of one member, m, whose incarnation is 1.
-func alone(t *testing.T) cluster.Value {
+// alone is a cluster of one member, whose incarnation is 1.
+func alone(t *testing.T, m cluster.MemberID) cluster.Value {
 	t.Helper()
-	return values.After(t, cluster.Value{}, cluster.PrepareJoin{Member: "m", Slots: 2, Weight: 100, Heartbeat: "pulse/m"})
+	return values.After(t, cluster.Value{}, cluster.PrepareJoin{Member: m, Slots: 2, Weight: 100, Heartbeat: "pulse/m"})
 }
 
 // sweepingWorker has a clock that stands still but when the test moves it.
 func sweepingWorker(t *testing.T, docs store.Docs) (*sweeper, *atomic.Int64) {
 	t.Helper()
-	v, now := alone(t), new(atomic.Int64)
+	v, now := alone(t, "m"), new(atomic.Int64)
 	w, err := NewWorker(RunnerConfig{
 		Member: "m", Docs: docs, Slots: func() int64 { return 0 }, Value: func() cluster.Value { return v },
 		Tenure: func() (cluster.Incarnation, protocol.Instant) { return 1, 1 << 60 },
@@ -56,14 +57,16 @@ func keys(t *testing.T, docs store.Docs) (out []string) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()
-	must.Succeed(t, must.Err(docs.Put(t.Context(), store.Doc{Key: "callpage/q/p", Value: []byte(`{"void":[4]}`)})))
+	head := store.Doc{Key: "callpage/q/p", Value: []byte(`{"void":[4]}`)}
+	head.Version = must.Get(docs.Put(t.Context(), head))(t)
 	key := func(n int) string { return fmt.Sprintf("call/q/p/%03d", n) }
 	put(t, docs, key(0), Record{State: Done}, "")
 	put(t, docs, key(1), Record{State: Failed}, "")
 	waiting := put(t, docs, key(2), Record{State: Queued}, "")
 	running := put(t, docs, key(3), Record{State: Running, Runner: &Runner{Member: "m", Incarnation: 1}}, "")
 	put(t, docs, key(4), Record{State: Queued}, "") // came late
-	s, now := sweepingWorker(t, docs)
+	faulty := planned.NewFaulty(docs, nil)
+	s, now := sweepingWorker(t, faulty)
 	step := func(d time.Duration, want int) {
 		t.Helper()
 		now.Add(int64(d))
@@ -78,7 +81,13 @@ func TestSweep(t *testing.T) {
 		running)
 	step(2*time.Minute, 6) // something has changed: it is seen again
 	step(59*time.Minute, 6)
-	step(time.Minute, 3)
+	must.Succeed(t, must.Err(docs.Put(t.Context(), head))) // its client looks after it
+	step(2*time.Minute, 6)
+	step(59*time.Minute, 6)
+	faulty.SetPlan(must.Get(planned.Script("refuse list key=call/*/*/"))(t)) // nothing is forgotten for that
+	step(30*time.Second, 6)
+	faulty.SetPlan(nil)
+	step(30*time.Second, 3)
 	if n := s.w.Status().Expired; n != 3 {
 		t.Errorf("%d outcomes were counted", n)
 	}
@@ -117,6 +126,11 @@ func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 	}
 	if !p.full(1) {
 		t.Error("an old page takes new calls")
+	}
+	must.Succeed(t, p.void(t.Context(), 1))
+	p.remove(t.Context())
+	if _, err := docs.Get(t.Context(), at.head()); err != nil {
+		t.Errorf("a page to which something may come late is removed: %v", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
@@ -277,6 +278,30 @@ func TestAFunctionLearnsOfASuspension(t *testing.T) {
 		submit(t, sleeps, client(t, s.Open(), "c"), 0)
 		if before, after := <-asked, <-asked; before != nil || after == nil {
 			t.Errorf("before it %v, after it %v", before, after)
+		}
+	})
+}
+
+// TestADrainingMemberTakesNoCall, the next member does; and who has no functions removes what nobody needs all the same.
+func TestADrainingMemberTakesNoCall(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		f := call.NewFunc("f", func(context.Context, int) (int, error) { return 1, nil }, call.Options{})
+		s := newCrowd(t)
+		s.join(s.Open(), "none", 4)
+		s.join(s.Open(), "a", 4, f)
+		s.apply(cluster.DrainMember{Member: "a", On: true})
+		docs := s.Open()
+		must.Succeed(t, must.Err(docs.Put(t.Context(), store.Doc{Key: "callpage/q/p", Value: []byte("{}")})))
+		h := submit(t, f, client(t, s.Open(), "c"), 1)
+		time.Sleep(time.Minute) // waits: in virtual time
+		if got := stateOf(t, docs, h.ID()); got != "queued" {
+			t.Errorf("with one member, which drains, the call is %q", got)
+		}
+		s.join(s.Open(), "b", 4, f)
+		must.Succeed(t, must.Err(wait(t, h)))
+		time.Sleep(15 * time.Minute) // waits: in virtual time
+		if _, err := docs.Get(t.Context(), "callpage/q/p"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("an empty page is there after a quarter of an hour: %v", err)
 		}
 	})
 }
