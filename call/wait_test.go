@@ -282,7 +282,7 @@ func TestAFunctionLearnsOfASuspension(t *testing.T) {
 	})
 }
 
-// TestADrainingMemberTakesNoCall, the next member does; and who has no functions removes what nobody needs all the same.
+// TestADrainingMemberTakesNoCall, the next member does; and who has no functions removes what nobody needs.
 func TestADrainingMemberTakesNoCall(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		f := call.NewFunc("f", func(context.Context, int) (int, error) { return 1, nil }, call.Options{})
