@@ -27,28 +27,6 @@ func watching() (h *hub, hints *int) {
 	return h, hints
 }
 
-// TestNothingIsKnownOfALostConnection: what was found at an armed spot counts until an event comes there, or the
-// connection goes, and its watches with it.
-func TestNothingIsKnownOfALostConnection(t *testing.T) {
-	t.Parallel()
-	for what, e := range map[string]zk.Event{
-		"it has changed":         {Type: zk.EventNodeDataChanged, Path: "/rows/a"},
-		"it is gone":             {Type: zk.EventNodeDeleted, Path: "/rows/a"},
-		"the connection is":      {Type: zk.EventSession, State: zk.StateDisconnected},
-		"there is a new session": {Type: zk.EventSession, State: zk.StateHasSession},
-	} {
-		h, _ := watching()
-		at := spot{path: "/rows/a"}
-		h.settle(at, h.claim(at), node{}, nil)
-		if _, known := h.known(at); !known {
-			t.Fatal("what was found is not known")
-		}
-		if h.event(e); h.armed[at] != nil {
-			t.Errorf("%s: what was found before is known", what)
-		}
-	}
-}
-
 // TestWhatNobodyLooksAtIsArmed: after each change those who were told of it have some time to look, and then the hub
 // does.
 func TestWhatNobodyLooksAtIsArmed(t *testing.T) {
