@@ -104,6 +104,15 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// TestHoursOfTheFuture: what is asked for since a time to come is looked for there.
+func TestHoursOfTheFuture(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 15, 30, 0, 0, time.UTC)
+	if hours, all := (Query{Since: now.Add(3 * time.Hour)}).hours(now); len(hours) != 2 || all {
+		t.Errorf("hours %v, all %t", hours, all)
+	}
+}
+
 // TestADocumentOfOthersIsNotDecoded: a query that names a task reads only documents that name it, as they are written.
 func TestADocumentOfOthersIsNotDecoded(t *testing.T) {
 	t.Parallel()

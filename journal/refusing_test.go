@@ -104,10 +104,10 @@ func TestSumsSpanAll(t *testing.T) {
 	for _, at := range []int64{3000, 1000, 2000} {
 		s.add(Record{AtMS: at, Kind: RunError})
 	}
-	s.add(Record{AtMS: 500, Kind: RunError, By: "ann"})
+	s.add(Record{AtMS: 9000, Kind: RunError, By: "ann"})
 	got := s.records()
-	if len(got) != 2 || got[0].By != "ann" || got[1].AtMS != 3000 ||
-		!strings.HasPrefix(got[1].Message, "3 more like this within 2s,") {
+	if len(got) != 2 || got[1].By != "ann" || got[0].AtMS != 3000 ||
+		!strings.HasPrefix(got[0].Message, "3 more like this within 2s,") {
 		t.Errorf("%v", got)
 	}
 }
