@@ -155,6 +155,7 @@ func TestFollow(t *testing.T) {
 			"none": struct{ store.Docs }{server.Open()}} { // order-free: each by itself
 			writer, why := status.New(server.Open(), what), errors.New("enough")
 			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
 			must.Succeed(t, writer.Put(ctx, 1, 1))
 			n, began := 0, time.Now()
 			for r, err := range status.New(docs, what).Follow(ctx) {
