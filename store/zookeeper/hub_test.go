@@ -36,7 +36,7 @@ func TestWhatAWatchWants(t *testing.T) {
 func TestArming(t *testing.T) {
 	t.Parallel()
 	h, _ := watching()
-	h.c.o.Path = "/r"
+	h.c.o.Path, h.look = "/r", time.Hour // nobody looks meanwhile
 	clear(h.watches)
 	hints := 0
 	w := &watch{prefix: "w/", hint: func() { hints++ }}
