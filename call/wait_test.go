@@ -287,7 +287,7 @@ func TestADrainingMemberTakesNoCall(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		f := call.NewFunc("f", func(context.Context, int) (int, error) { return 1, nil }, call.Options{})
 		s := newCrowd(t)
-		s.join(s.Open(), "none", 4)
+		s.join(s.Open(), "Z", 4) // the first one by its name: it sweeps
 		s.join(s.Open(), "a", 4, f)
 		s.apply(cluster.DrainMember{Member: "a", On: true})
 		docs := s.Open()
