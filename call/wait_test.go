@@ -282,7 +282,7 @@ func TestAFunctionLearnsOfASuspension(t *testing.T) {
 	})
 }
 
-// TestADrainingMemberTakesNoCall, the next member does; and who has no functions removes what nobody needs.
+// TestADrainingMemberTakesNoCall until it drains no more; and who has no functions removes what nobody needs.
 func TestADrainingMemberTakesNoCall(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		f := call.NewFunc("f", func(context.Context, int) (int, error) { return 1, nil }, call.Options{})
@@ -297,7 +297,7 @@ func TestADrainingMemberTakesNoCall(t *testing.T) {
 		if got := stateOf(t, docs, h.ID()); got != "queued" {
 			t.Errorf("with one member, which drains, the call is %q", got)
 		}
-		s.join(s.Open(), "b", 4, f)
+		s.apply(cluster.DrainMember{Member: "a"})
 		must.Succeed(t, must.Err(wait(t, h)))
 		time.Sleep(15 * time.Minute) // waits: in virtual time
 		if _, err := docs.Get(t.Context(), "callpage/q/p"); !errors.Is(err, store.ErrNotFound) {
