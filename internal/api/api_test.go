@@ -154,7 +154,7 @@ func TestTheDescriptionHasAllFields(t *testing.T) {
 		}
 	}
 	refused, paths := strings.Count(text, `"400":{`), strings.Count(text, `"/v1/`)
-	if ready := strings.Count(text, `schemas/Readiness"`); refused != paths || ready != 2 { // where it is, and where not
+	if ready := strings.Count(text, `schemas/Readiness"`); refused != paths || ready != 2 {
 		t.Errorf("%d of %d paths refuse wrong parameters, %d answers say whether it is ready", refused, paths, ready)
 	}
 }
