@@ -198,6 +198,8 @@ func TestCounts(t *testing.T) {
 	if newReader(x.data).int(&n); n < 0 {
 		t.Errorf("it is %d", n)
 	}
+	x, huge = newWriter(), 1<<20
+	x.uint(&huge)
 	r, all := newReader(x.data), []int(nil)
 	if list(r, &all, r.int); len(all) > 0 || r.end() == nil {
 		t.Errorf("a list of so many has %d, %v", len(all), r.end())
