@@ -87,13 +87,12 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// bring writes a document, nil for none, over the version that is known, and reports whether it is as it should be.
+// bring writes a document for which no call is under way, nil for none, over the version that is known, and reports
+// whether it is as it should be.
 func (s *step) bring(t target, doc any) bool {
 	key := t.key()
 	have, there := s.rule.docs.Get(key)
 	switch {
-	case s.isBusy(key):
-		return false
 	case have.unsure:
 		s.get(key)
 	case doc == nil && !there:

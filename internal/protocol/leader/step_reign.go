@@ -211,8 +211,10 @@ const writesAtOnce = 64
 // that they count.
 func (s *step) project() {
 	for k, t := range s.rule.dirty.Each {
-		if doc, ready := s.shown(t); ready && s.bring(t, doc) {
-			s.rule.dirty.remove(k)
+		if !s.isBusy(t.key()) { // else its document, which may be long, is not made in vain
+			if doc, ready := s.shown(t); ready && s.bring(t, doc) {
+				s.rule.dirty.remove(k)
+			}
 		}
 		if len(s.busy) >= writesAtOnce {
 			break
