@@ -36,8 +36,8 @@ type State struct {
 	claims     heartbeat.Observations
 	mailbox    mailbox
 	head       head
-	slots      tree[slot] // what is assigned to this member, by key
-	fetch      []fetch    // assignments that are to be read
+	slots      tree[slot]  // what is assigned to this member, by key
+	fetch      tree[fetch] // assignments that are to be read
 	roster     roster
 	light      *cluster.Value // what a member knows that does not fold the log
 	work       duty.Derived   // of that

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
@@ -295,7 +296,7 @@ func TestAnOldHeadStartsNothing(t *testing.T) {
 	s.until("it is gone", func() bool { return !a.runs("t") && s.get(slotKey("a", "t")).Version == "" })
 	a.rule = rule{} // it is as any member: a leader looks at what it has written
 	s.give(a, Got{Now: s.now, Sent: s.now, Doc: old})
-	if a.runs("t") || len(a.fetch) > 0 {
+	if a.runs("t") || ordered.Len(&a.fetch.of) > 0 {
 		t.Fatal("it is started again")
 	}
 }

@@ -29,7 +29,7 @@ func (s *step) walk() {
 	was := s.Joined
 	s.Walk(s)
 	if was && !s.Joined {
-		s.slots, s.fetch, s.work = tree[slot]{}, nil, duty.Derived{}
+		s.slots, s.fetch, s.work = tree[slot]{}, tree[fetch]{}, duty.Derived{}
 	}
 	s.admitted = cmp.Or(s.admitted, s.Inc)
 }

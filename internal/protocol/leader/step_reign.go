@@ -116,7 +116,7 @@ func (s *step) moved(was *cluster.Value) {
 	if s.rule.at != ruleRuling {
 		return
 	}
-	now := &s.fold.Value
+	now, offers := &s.fold.Value, slices.Clip(s.rule.offers)
 	for _, r := range cluster.Changes(*was, *now) {
 		switch {
 		case r.Partition != "":
@@ -125,7 +125,7 @@ func (s *step) moved(was *cluster.Value) {
 			s.touch(before)
 			s.touch(after)
 			if after.Offered && (!before.Offered || before.Token != after.Token) {
-				s.offer(after)
+				offers = append(offers, offered{after.ID, after.Token, s.At})
 			}
 		case r.Job != "":
 			for p := range now.PartitionsOf(r.Job) {
@@ -137,28 +137,25 @@ func (s *step) moved(was *cluster.Value) {
 			s.doubtAdmitted(was, r.Member)
 		}
 	}
-	if now.Settings() != was.Settings() {
+	if s.rule.offers = offers; now.Settings() != was.Settings() {
 		s.markDirty(target{})
 	}
 }
 
 // compare marks all that a former leader may have left undone.
 func (s *step) compare() {
-	now := &s.fold.Value
+	now, offers := &s.fold.Value, slices.Clip(s.rule.offers)
 	for p := range now.Partitions() {
 		s.touch(p)
 		if p.Offered {
-			s.offer(p)
+			offers = append(offers, offered{p.ID, p.Token, s.At})
 		}
 	}
+	s.rule.offers = offers
 	for m := range now.Members() {
 		s.markDirty(target{member: m.ID})
 	}
 	s.markDirty(target{})
-}
-
-func (s *step) offer(p cluster.Partition) {
-	s.rule.offers = append(slices.Clip(s.rule.offers), offered{p.ID, p.Token, s.At})
 }
 
 // doubtAdmitted has the heartbeat read under which a member was admitted or confirmed: it may have gone before that was

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/internal/protocol/duty"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/store"
@@ -32,7 +33,7 @@ func (s *step) readHead() {
 		return
 	}
 	was := s.slots
-	s.head.fresh, s.changed, s.slots, s.fetch = false, true, tree[slot]{}, nil
+	s.head.fresh, s.changed, s.slots, s.fetch = false, true, tree[slot]{}, tree[fetch]{}
 	for _, e := range s.head.Tasks {
 		if e.Token < s.admitted {
 			continue
@@ -46,7 +47,7 @@ func (s *step) readHead() {
 			s.slots.Set(key, slot{e, have.of}) // a tree of which there is no copy yet
 		}
 		if have.of == nil || !e.fits(*have.of) {
-			s.fetch = append(s.fetch, fetch{taskDoc: e})
+			s.fetch.Set(key, fetch{taskDoc: e}) // likewise
 		}
 	}
 }
@@ -60,10 +61,13 @@ func (s *step) fetchSlots() {
 		return
 	}
 	s.readHead()
-	for i, f := range s.fetch {
-		if !f.sent && len(s.busy) < readsAtOnce && s.get(slotKey(s.Member, f.Task)) {
-			s.fetch = slices.Clone(s.fetch)
-			s.fetch[i].sent = true
+	for key, f := range s.fetch.Each {
+		if len(s.busy) >= readsAtOnce {
+			break
+		}
+		if !f.sent && s.get(key) {
+			f.sent = true
+			s.fetch.set(key, f)
 		}
 	}
 }
@@ -71,26 +75,25 @@ func (s *step) fetchSlots() {
 // slotGot takes in that an assignment was read, or was not. One that is not what the head tells of was written since,
 // or by somebody else: the next head tells more.
 func (s *step) slotGot(ev Got) {
-	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return slotKey(s.Member, f.Task) == ev.Doc.Key })
-	if i < 0 {
-		return
-	}
-	s.fetch = slices.Clone(s.fetch)
-	f := &s.fetch[i]
+	f, asked := s.fetch.Get(ev.Doc.Key)
 	h, ok := ev.Doc.Value.(slotDoc)
-	switch ok = ok && f.fits(h) && ev.Err == ""; {
-	case ok:
+	switch {
+	case !asked:
+		return
+	case ok && f.fits(h) && ev.Err == "":
 		s.slots.set(ev.Doc.Key, slot{f.taskDoc, &h})
 	case ev.Err != "" || !f.sent: // the head is newer than this read
 		f.sent = false
+		s.fetch.set(ev.Doc.Key, f)
 		return
 	}
-	s.fetch, s.changed = slices.Delete(s.fetch, i, i+1), true
+	s.fetch.remove(ev.Doc.Key)
+	s.changed = true
 }
 
 // assign derives what the supervisor should run, when that or our lease has changed.
 func (s *step) assign() {
-	if s.changed && len(s.fetch) == 0 {
+	if s.changed && ordered.Len(&s.fetch.of) == 0 {
 		s.changed = false
 		s.lighten()
 		s.work = s.work.At(*s.light, s.Member)
