@@ -133,6 +133,25 @@ func TestADeadDeputyIsPassedOver(t *testing.T) {
 	}
 }
 
+// TestARequestAboveAnEntryIsAnswered: one that no entry can take is refused, and not left without a word.
+func TestARequestAboveAnEntryIsAnswered(t *testing.T) {
+	t.Parallel()
+	s := led(t, "a")
+	for n, refused := range map[int]bool{maxEntry - 1: false, maxEntry: true} { // order-free: each is another writer's
+		w := cluster.WriterID(fmt.Sprint("w", n))
+		key := planKey(w, 1)
+		s.set(key, planDoc{Writer: w, Seq: 1, Commands: slices.Repeat([]cluster.Command{cluster.KillJob{Job: "j"}}, n)})
+		answer := func() *planAnswer {
+			p, _ := s.get(key).Value.(planDoc)
+			return p.Answer
+		}
+		s.until("it is answered", func() bool { return answer() != nil })
+		if a := answer(); (a.Err != "") != refused {
+			t.Errorf("%d commands: %q, want an error: %t", n, a.Err, refused)
+		}
+	}
+}
+
 // Lists that a leader asked for in a former term are answered when it leads no more: in its next term it lists again.
 func TestAListOfAFormerTermIsNone(t *testing.T) {
 	t.Parallel()
