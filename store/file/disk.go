@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -27,8 +28,8 @@ type disk struct {
 	home    home
 	writes  *sql.DB // nil for an observer
 	reads   *sql.DB
-	asks    statements // of reads
-	still   bool       // nobody writes: see still.go
+	asks    statements  // of reads
+	still   fs.FileInfo // of a database to which nobody writes: see still.go
 	turn    *turn
 	bell    *bell
 	writer  *writer // nil for an observer

@@ -51,8 +51,10 @@ func (d *disk) openFiles(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.ReadOnly {
-		d.still = o.frozen(d.dir) && !logThere(d.dir)
-		if d.still {
+		if o.frozen(d.dir) && !logThere(d.dir) {
+			if d.still, err = os.Stat(filepath.Join(d.dir, dbName)); err != nil {
+				return err
+			}
 			return d.openReader(ctx, "ro&immutable=1", o)
 		}
 		return d.openReader(ctx, "ro", o)

@@ -23,7 +23,11 @@ func logThere(dir string) bool {
 
 // stirred says why a database that was at rest must not be read any more; nil if all is well.
 func (d *disk) stirred() error {
-	if !d.still || !logThere(d.dir) {
+	if d.still == nil {
+		return nil
+	}
+	now, err := os.Stat(filepath.Join(d.dir, dbName))
+	if err == nil && os.SameFile(now, d.still) && now.ModTime().Equal(d.still.ModTime()) && !logThere(d.dir) {
 		return nil
 	}
 	return fmt.Errorf("%w: members write to the directory by another path: use that one", store.ErrUnavailable)

@@ -21,7 +21,7 @@ func TestDatabaseAtRest(t *testing.T) {
 	must.Succeed(t, must.Err(member.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})))
 	frozen := Options{ReadOnly: true, frozen: func(string) bool { return true }}
 	beside := openIn(t, dir, frozen)
-	if beside.still {
+	if beside.still != nil {
 		t.Error("a database that a member has open is at rest")
 	}
 	must.Succeed(t, errors.Join(beside.Close(), member.Close()))
@@ -40,6 +40,12 @@ func TestDatabaseAtRest(t *testing.T) {
 	}
 	must.Succeed(t, os.Remove(filepath.Join(dir, logName)))
 	must.Succeed(t, must.Err(observer.Get(ctx, "a")))
+	member = openIn(t, dir, Options{})
+	must.Succeed(t, must.Err(member.Put(ctx, store.Doc{Key: "b", Value: []byte("y")})))
+	must.Succeed(t, member.Close())
+	if _, err := observer.Get(ctx, "b"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("get when somebody has written and gone: %v", err)
+	}
 }
 
 func files(t *testing.T, dir string) (names []string) {
