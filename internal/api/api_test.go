@@ -290,7 +290,7 @@ func TestAsked(t *testing.T) {
 			}
 		})
 		if h := r.Header; (h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff") &&
-			!strings.HasPrefix(w[2], "/healthz") || (r.StatusCode == 401) != (h.Get("WWW-Authenticate") == "Bearer") {
+			!strings.HasPrefix(w[2], "/healthz") || (r.StatusCode == http.StatusUnauthorized) != (h.Get("WWW-Authenticate") == "Bearer") {
 			t.Errorf("%.200s: %v", question, h)
 		}
 		answer := body(t, r)

@@ -286,5 +286,5 @@ func (c *conn) mayWrite(ctx context.Context) error {
 	if err == nil && faultOf(a).Type == "security_exception" {
 		return writeError(a)
 	}
-	return nil //nolint:nilerr // of anything else the next call tells
+	return nil // of anything else the next call tells
 }
