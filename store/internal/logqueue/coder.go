@@ -71,7 +71,9 @@ func (x *coder) bool(v *bool) {
 		u = 1
 	}
 	x.uint(&u)
-	*v = u == 1
+	if x.reading {
+		*v = u == 1
+	}
 }
 
 func (x *coder) bytes(v *[]byte) {
@@ -90,7 +92,9 @@ func (x *coder) bytes(v *[]byte) {
 func (x *coder) text(v *string) {
 	b := []byte(*v)
 	x.bytes(&b)
-	*v = string(b)
+	if x.reading {
+		*v = string(b)
+	}
 }
 
 // list codes a list whose elements have a byte at least.
