@@ -125,7 +125,7 @@ func protocols() []protocol {
 				"zookeeper": 0.6}},
 		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 60, hours: "1", pairs: true, hourly: 60,
 			kinds: 42, flaws: 23, owned: amounts{"kafka": 0.65}},
-		{name: "leader", suffix: "-leader", walks: 7, states: 53_500, seeds: 100, hours: "1", pairs: true, hourly: 100,
+		{name: "leader", suffix: "-leader", walks: 7, states: 52_900, seeds: 100, hours: "1", pairs: true, hourly: 100,
 			kinds: 40, flaws: 20, guardians: 2, owned: amounts{"etcd": 0.6}},
 		{name: "lease", suffix: "-lease", walks: 7, states: 1_137, seeds: 100, hours: "1", pairs: true, hourly: 100,
 			kinds: 41, flaws: 35, guardians: 3, owned: amounts{"nats": 0.55, "elastic": 0.4}},
