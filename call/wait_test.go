@@ -282,7 +282,8 @@ func TestAFunctionLearnsOfASuspension(t *testing.T) {
 	})
 }
 
-// TestADrainingMemberTakesNoCall until it drains no more; and who has no functions removes what nobody needs.
+// TestADrainingMemberTakesNoCall: a call waits while its only member drains. Empty pages are removed by the first
+// member by name, here one that has no functions.
 func TestADrainingMemberTakesNoCall(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		f := call.NewFunc("f", func(context.Context, int) (int, error) { return 1, nil }, call.Options{})

@@ -70,7 +70,7 @@ type Record struct {
 	// GapAtLeastMS: the gap is unknown, since it began before the reporting member could see it; it is at least so
 	// long.
 	GapAtLeastMS *int64   `json:"gap_at_least_ms,omitempty"`
-	Count        int64    `json:"count,omitempty"` // the record stands for so many alike; 0 where it is one
+	Count        int64    `json:"count,omitempty"` // of the equal records that this one sums up; 0: it is a single one
 	Storage      *Storage `json:"storage,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -265,5 +266,30 @@ func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
 	s.until("b knows it", func() bool { return b.asks.Pending == nil })
 	if took := s.now.Sub(from); took > b.Poll {
 		t.Errorf("b knew it after %v", took)
+	}
+}
+
+// A head is made when it can be written: while it is being written, a step costs the same however many tasks it tells
+// of. Thousands of tasks start within seconds by that. It is not parallel: others would allocate meanwhile.
+func TestAHeadIsNotMadeInVain(t *testing.T) { //nolint:paralleltest // see above
+	cost := func(tasks int) float64 {
+		s := led(t, "a")
+		a := s.members["a"]
+		for n := range tasks {
+			s.ask("a", single(cluster.JobID(fmt.Sprint("t", n))))
+		}
+		head := func(e member.Effect) bool {
+			put, ok := e.(Put)
+			h, is := put.Doc.(headDoc)
+			return ok && is && len(h.Tasks) == tasks
+		}
+		s.until("its head is being written", func() bool { return slices.ContainsFunc(a.calls, head) })
+		s.hold(a, head)
+		for s.callOne(nil) {
+		}
+		return testing.AllocsPerRun(100, func() { Step(&a.State, member.Woken{Now: s.now}) })
+	}
+	if few, many := cost(1), cost(300); many > 2*few+10 {
+		t.Errorf("a step allocates %.0f times with 300 tasks, and %.0f times with one", many, few)
 	}
 }

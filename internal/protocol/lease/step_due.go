@@ -75,7 +75,7 @@ func (s *step) moves() (keys []string) {
 }
 
 // dueBeats are the heartbeats that it is time to look at: the deputy looks at all, and so does a leader without hints,
-// besides its surveys. Where the leader is late, those look at who comes before them that might follow it.
+// besides its surveys. Where the leader is late, whoever may follow it looks at those before it.
 func (s *step) dueBeats() (keys []string) {
 	all, late := s.watches(), s.leaderLate()
 	for _, m := range s.look.members {

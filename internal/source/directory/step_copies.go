@@ -58,8 +58,8 @@ func (c *Copies) MayHave(id cluster.JobID) bool {
 	})
 }
 
-// Reads reports whether a living member may read the file that a malformed record tells of. Where a job of this source
-// has the name that the file wanted, the file is one of another source.
+// Reads reports whether a living member may read the file of a record of kind malformed. If the file could not have its
+// name because a job of this source has it, the file belongs to another source.
 func (c *Copies) Reads(r journal.Record) bool {
 	id := cluster.JobID(r.Partition)
 	job, _ := c.value.Job(id)

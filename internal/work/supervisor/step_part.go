@@ -200,8 +200,8 @@ func (s *State) exited(e Exited) {
 	s.pump(left)
 }
 
-// maxMessage bounds what is told of a failure. The value refuses a longer message: the failure would never count, and
-// nobody would run the partition again.
+// maxMessage is the longest message of a failure. The value refuses a longer one, so the failure would not count, and
+// the partition would never run again.
 const maxMessage = cluster.MaxText - len("…")
 
 // failed notes the failure of a run. Older failures are forgiven after a run longer than the longest back-off. A count

@@ -257,7 +257,7 @@ func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	}
 }
 
-// TestALongNameMakesNoWideTable: a long name stands in full in the command behind it alone.
+// TestALongNameMakesNoWideTable: the table cuts a long name off, and only the command to copy has all of it.
 func TestALongNameMakesNoWideTable(t *testing.T) {
 	t.Parallel()
 	var out output.Text
