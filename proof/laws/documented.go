@@ -103,8 +103,11 @@ func headings(dir string) []string {
 		return []string{"# Purpose"}
 	case slices.Contains([]string{"internal/protocol/duty", "internal/protocol/elect"}, dir):
 		return nil // each is a function of its callers
-	case path.Dir(dir) == "internal/protocol":
+	case slices.Contains([]string{"replica", "leader", "lease", "sync", "heartbeat"}, path.Base(dir)) &&
+		path.Dir(dir) == "internal/protocol":
 		return append(limits, "# State", "# Where it comes from")
+	case path.Dir(dir) == "internal/protocol":
+		return append(limits, "# State")
 	case path.Dir(dir) == "store", slices.Contains([]string{"store/internal/fold", "store/internal/logqueue",
 		"internal/store/handle"}, dir):
 		return limits

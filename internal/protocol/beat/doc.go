@@ -27,8 +27,4 @@
 // # Failures
 //
 // Outcomes are those of package outbox: Refused means that the heartbeat or its session is gone.
-//
-// # Where it comes from
-//
-// It was the writer of heartbeats of package replica.
 package beat

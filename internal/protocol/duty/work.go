@@ -15,20 +15,8 @@
 // # Guarantees
 //
 // Pure functions of their arguments; a Work is a value. Duties and reports are sorted by partition, and so is what is
-// returned.
-//
-// # What is not guaranteed
-//
-// That a step is accepted: the value judges it. It is derived again until the value shows it.
-//
-// # Failures
-//
-// None. A duty of a job or a task that the value does not have is left out.
-//
-// # Where it comes from
-//
-// It was written in the package replica, and again in the package sync; what each kept beside it is [Work]
-// (docs/decisions, 100).
+// returned. A duty of a job or a task that the value does not have is left out. Whether a step is accepted the value
+// judges: it is derived again until the value shows it.
 package duty
 
 import (

@@ -32,10 +32,6 @@
 //
 // The error is that of the store, a *cluster.FormatError for a log that a newer Rota has written, or reports that a
 // snapshot is missing.
-//
-// # Where it comes from
-//
-// It was a part of package replica, and was written again in the packages sync and leader (docs/decisions, 100).
 package fold
 
 import (

@@ -18,7 +18,8 @@ type boxes struct {
 
 type box struct {
 	mailboxDoc
-	version store.Version
+	version  store.Version
+	accepted protocol.Instant // when it accepted something that it had not before, as far as we have seen
 }
 
 // plans are the requests that are not answered, or were by a former leader.
@@ -42,13 +43,18 @@ type offered struct {
 }
 
 func (s *step) boxesListed(docs []Doc) {
+	was := s.rule.boxes.all
 	s.rule.boxes.all = tree[box]{}
 	for _, d := range docs {
 		m, ok := d.Value.(mailboxDoc)
 		if !ok {
 			continue
 		}
-		s.rule.boxes.all.Set(string(m.Member), box{m, d.Version}) // a tree of which there is no copy yet
+		b, _ := was.Get(string(m.Member))
+		if b.version != d.Version && slices.ContainsFunc(m.Says, func(say saying) bool { return say.Say == sayAccept }) {
+			b.accepted = s.At
+		}
+		s.rule.boxes.all.Set(string(m.Member), box{m, d.Version, b.accepted}) // a tree of which there is no copy yet
 		for _, say := range m.Says {
 			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
 				s.unheard(m.Member, say)
@@ -189,32 +195,35 @@ func (s *step) heard(m cluster.MemberID, p cluster.Partition, say saying) cluste
 }
 
 // expired takes back the offers that were not answered in time, by our own clock since we have seen them. Their
-// deadline is that of the term in which they were made; an answer that is in the log counts.
+// deadline is that of the term in which they were made; an answer that is in the log counts. Whoever accepts others has
+// more time: it reads one after the other.
 func (s *step) expired() (out []cluster.Command) {
 	l, _ := s.fold.Value.Leader()
 	patience := time.Duration(l.OfferMS) * time.Millisecond
-	for len(s.rule.offers) > 0 {
-		o := s.rule.offers[0]
-		if p, ok := s.fold.Value.Partition(o.task); ok && p.Offered && p.Token == o.token {
-			break
-		}
-		s.rule.offers = s.rule.offers[1:]
-	}
-	for _, o := range s.rule.offers {
-		if s.At.Sub(o.since) < patience {
-			break
-		}
-		if p, ok := s.fold.Value.Partition(o.task); ok && p.Offered && p.Token == o.token && !s.accepts(p) {
+	var kept, late []offered
+	offers := s.rule.offers
+	for ; len(offers) > 0 && s.At.Sub(offers[0].since) >= patience; offers = offers[1:] {
+		o := offers[0]
+		p, ok := s.fold.Value.Partition(o.task)
+		b, _ := s.rule.boxes.all.Get(string(p.Owner))
+		switch {
+		case !ok || !p.Offered || p.Token != o.token:
+		case b.accepts(p), s.At.Sub(b.accepted) < patience:
+			late = append(late, offered{o.task, o.token, s.At})
+		default:
+			kept = append(kept, o)
 			out = append(out, cluster.RevokeOffer{Partition: o.task, Token: o.token})
 		}
+	}
+	if len(offers) < len(s.rule.offers) {
+		s.rule.offers = slices.Concat(kept, offers, late)
 	}
 	return out
 }
 
 // accepts reports whether the owner has said that it takes the offer.
-func (s *step) accepts(p cluster.Partition) bool {
-	b, ok := s.rule.boxes.all.Get(string(p.Owner))
-	return ok && slices.ContainsFunc(b.Says, func(say saying) bool {
+func (b box) accepts(p cluster.Partition) bool {
+	return slices.ContainsFunc(b.Says, func(say saying) bool {
 		return say.Task == p.ID && say.Token == p.Token && say.Say == sayAccept
 	})
 }

@@ -210,13 +210,15 @@ func (s *step) listed(ev Listed) {
 
 func (s *step) wrote(ev Wrote) {
 	err := ev.Err
-	if ev.Conflict || ev.Outcome == outbox.Refused {
+	if ev.Conflict {
+		err = ""
+	}
+	if s.returned(ev.Key, err); ev.Outcome == outbox.Refused {
 		err = "" // the store answers
 	}
 	if !ev.Late {
 		s.Wrote(err, ev.Outcome == outbox.Done)
 	}
-	s.returned(ev.Key, err)
 	switch {
 	case ev.Key == LeaderKey:
 		s.vote.Election, s.vote.hint = s.vote.Stale(), true

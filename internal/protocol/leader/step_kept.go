@@ -9,6 +9,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/ordered"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -148,7 +150,9 @@ func (s *step) projected(ev Wrote) {
 	}
 	switch {
 	case ev.Err != "":
-		s.doubt(k.target)
+		if s.doubt(k.target); ev.Outcome == outbox.Refused {
+			s.Emit(member.Refusing{Key: ev.Key, Reason: ev.Err + "; try: fewer tasks for each member"})
+		}
 		return
 	case ev.Version == "":
 		s.rule.docs.remove(ev.Key)

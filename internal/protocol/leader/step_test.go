@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
 )
 
 // A paused leader's late write of a head lands after its successor has removed the task and the head: it has offers
@@ -292,4 +293,66 @@ func TestAHeadIsNotMadeInVain(t *testing.T) { //nolint:paralleltest // see above
 	if few, many := cost(1), cost(300); many > 2*few+10 {
 		t.Errorf("a step allocates %.0f times with 300 tasks, and %.0f times with one", many, few)
 	}
+}
+
+// A member reads its assignments one after the other, and of many the last ones for longer than an offer may take. Who
+// accepts others is not revoked: it would stop all that it runs.
+func TestWhoAcceptsOthersHasMoreTime(t *testing.T) {
+	t.Parallel()
+	const tasks = 12
+	s := led(t, "a")
+	a := s.members["a"]
+	for n := range tasks {
+		s.ask("a", single(cluster.JobID(fmt.Sprint("t", n))))
+	}
+	var waiting []member.Effect
+	reads := func(e member.Effect) bool {
+		g, ok := e.(Get)
+		return ok && strings.HasPrefix(g.Key, AssignPrefix)
+	}
+	began, read := s.now, s.now
+	for len(a.last.Grants) < tasks {
+		for slices.ContainsFunc(a.calls, reads) {
+			waiting = append(waiting, s.hold(a, reads))
+		}
+		if len(waiting) > 0 && s.now.Sub(read) >= ttl/2 {
+			first := waiting[0]
+			waiting, read = waiting[1:], s.now
+			s.give(a, s.make(a, first))
+		}
+		if !s.callOne(nil) {
+			s.tick(nil)
+		}
+		if m, _ := s.value().Member("a"); m.Revoked || s.now.Sub(began) > tasks*ttl {
+			t.Fatalf("after %s it has %d of %d tasks, and is revoked: %t", s.now.Sub(began), len(a.last.Grants), tasks,
+				m.Revoked)
+		}
+	}
+	if took := s.now.Sub(began); took < 3*ttl {
+		t.Errorf("all is read after %s: the story is another one", took)
+	}
+}
+
+// A document that is too large for the store is told of, and not written again at once.
+func TestWhatIsTooLargeIsTold(t *testing.T) {
+	t.Parallel()
+	s := led(t, "a")
+	a := s.members["a"]
+	head := func(e member.Effect) bool {
+		p, ok := e.(Put)
+		return ok && p.Key == headKey("a")
+	}
+	s.ask("a", single("t"))
+	s.until("its head is written", func() bool { return slices.ContainsFunc(a.calls, head) })
+	s.hold(a, head)
+	s.give(a, Wrote{Now: s.now, Key: headKey("a"), Outcome: outbox.Refused, Err: "1048577 bytes, at most 1048576"})
+	for s.callOne(nil) {
+		if slices.ContainsFunc(a.calls, head) {
+			t.Fatal("it is written again at once")
+		}
+	}
+	if !slices.Equal(s.bad, []string{headKey("a")}) {
+		t.Errorf("refused: %q", s.bad)
+	}
+	s.until("it is tried again, and smaller", func() bool { return a.runs("t") })
 }

@@ -72,7 +72,7 @@ func coreIn(is member.Phase, p member.Params) member.Core {
 func TestAFenceIsALapse(t *testing.T) {
 	t.Parallel()
 	s := State{Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "a",
-		Timing: heartbeat.Timing{TTL: time.Second}}), known: &facts{}, random: 1, held: []held{{id: "x"}}}
+		Timing: heartbeat.Timing{TTL: time.Second}}), known: &facts{}, random: 1, held: []*held{{id: "x"}}}
 	s.Own = member.Own{Lease: heartbeat.Lease{Held: true, Acked: 1, TTL: time.Second},
 		Asking: heartbeat.Asking{Busy: true}, Key: "node/m/a-0"}
 	s.Given = protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "x"}}, ValidUntil: 1000}

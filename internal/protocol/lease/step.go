@@ -27,12 +27,14 @@ type State struct {
 	look  look
 	lead  lead
 	tries []try
-	held  []held    // by partition: what this session has claimed, as acknowledged
+	held  []*held   // by partition: what this session has claimed, as acknowledged
 	shuns []grantID // claims that were refused: not tried again until the board has changed
 	ended []grantID // what is done for good here, of which no write was acknowledged
 
 	claimRest protocol.Instant // no claim before
 	queue     []request
+	given     cluster.Index // the last one of those that were taken together for submissions, up to
+	taken     cluster.Index
 	deeds     []protocol.Deed
 }
 

@@ -22,6 +22,7 @@ type held struct {
 	partition cluster.Partition
 	spec      *cluster.TaskSpec
 	specIndex cluster.Index
+	grant     *protocol.Grant  // of these, while it is to run
 	missing   protocol.Instant // since when reads do not show it as we know it; 0: they do
 	next      protocol.Instant // nothing is said about it before
 }
@@ -32,9 +33,9 @@ type grantID struct {
 	token     cluster.Token
 }
 
-func findHeld(all []held, id cluster.PartitionID) (int, bool) {
+func findHeld(all []*held, id cluster.PartitionID) (int, bool) {
 	return slices.BinarySearchFunc(all, id,
-		func(h held, id cluster.PartitionID) int { return strings.Compare(string(h.id), string(id)) })
+		func(h *held, id cluster.PartitionID) int { return strings.Compare(string(h.id), string(id)) })
 }
 
 // claimPauses is how many claims fit into a poll, on average, where others may claim the same.
@@ -57,7 +58,7 @@ func (s *step) claimSome() {
 			continue
 		}
 		mine := e.First == s.Member
-		if !mine && (e.Only || s.At < s.claimRest || s.At.Sub(s.look.freeSince(e)) < s.Params.TTL) {
+		if !mine && (e.Only || s.At < s.claimRest || s.At.Sub(e.since) < s.Params.TTL) {
 			continue
 		}
 		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) ||
@@ -99,7 +100,7 @@ func (s *step) room() bool {
 
 // inSlot tells whether one of our slots is taken, or being claimed.
 func (s *step) inSlot(n int64) bool {
-	return slices.ContainsFunc(s.held, func(h held) bool { return h.partition.Slot == n }) ||
+	return slices.ContainsFunc(s.held, func(h *held) bool { return h.partition.Slot == n }) ||
 		slices.ContainsFunc(s.tries, func(t try) bool {
 			c, ok := t.command.(cluster.Claim)
 			_, _, key := c.Partition.Split()
@@ -140,20 +141,25 @@ func (s *step) holdDoc(d store.Doc, j cluster.Job) {
 func (s *step) hold(h held) {
 	i, ok := findHeld(s.held, h.id)
 	if s.held = slices.Clone(s.held); !ok {
-		s.held = slices.Insert(s.held, i, held{})
+		s.held = slices.Insert(s.held, i, nil)
 	}
-	s.held[i] = h
+	h.grant = nil
+	if p := &h.partition; p.State == cluster.PartitionGranted {
+		h.grant = duty.Grant(p, p.Token, h.spec, h.specIndex)
+	}
+	s.held[i] = &h
 }
 
 // ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any
 // more, to hold on to it would keep us from claiming it again. Where it is, the same may be refused again, as by what
 // an old copy of the store shows: nothing is said for a poll. What was lost is a write that may have given it up.
 func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID, lost bool) {
-	s.held = slices.Clone(s.held)
 	if i, ok := findHeld(s.held, id); ok {
-		if s.held[i].next = s.At.Add(s.Poll); lost {
-			s.held[i].missing = cmp.Or(s.held[i].missing, s.At)
+		h := *s.held[i]
+		if h.next = s.At.Add(s.Poll); lost {
+			h.missing = cmp.Or(h.missing, s.At)
 		}
+		s.hold(h)
 	}
 	for _, d := range docs {
 		if d.Key == partitionKey(id) {
@@ -170,8 +176,7 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	if !ok {
 		return
 	}
-	s.held = slices.Clone(s.held)
-	h := &s.held[i]
+	h := *s.held[i]
 	long := s.At.Sub(cmp.Or(h.missing, s.At)) >= s.Silence(heartbeat.Observation{})
 	if p, there := s.known.partition(d); there && s.shows(p, i) && (long || h.missing == 0 ||
 		h.partition.State == cluster.PartitionGranted || p.partition.State != cluster.PartitionGranted) {
@@ -179,8 +184,9 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 		return
 	}
 	h.missing = cmp.Or(h.missing, s.At)
-	if h.next = s.At.Add(s.Poll); long {
-		s.held = slices.Delete(s.held, i, i+1)
+	h.next = s.At.Add(s.Poll)
+	if s.hold(h); long {
+		s.lose(i)
 	}
 }
 
@@ -199,20 +205,23 @@ func (s *step) ownChanged(d store.Doc) {
 	if !ok {
 		return
 	}
-	s.held = slices.Clone(s.held)
 	if !s.shows(p, i) {
-		s.held = slices.Delete(s.held, i, i+1)
+		s.lose(i)
 		return
 	}
-	s.held[i].version, s.held[i].partition, s.held[i].missing = d.Version, p.partition, 0
+	h := *s.held[i]
+	h.version, h.partition, h.missing = d.Version, p.partition, 0
+	s.hold(h)
 }
+
+func (s *step) lose(i int) { s.held = slices.Delete(slices.Clone(s.held), i, i+1) }
 
 // grants are what the supervisor should run.
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, len(s.held))
 	for _, h := range s.held {
-		if p := h.partition; p.State == cluster.PartitionGranted && !s.hasEnded(p) {
-			out = append(out, duty.Grant(&p, p.Token, h.spec, h.specIndex))
+		if h.grant != nil && !s.hasEnded(&h.partition) {
+			out = append(out, h.grant)
 		}
 	}
 	return out
@@ -231,7 +240,7 @@ func (s *step) tell() {
 	for _, h := range s.held {
 		p := &h.partition
 		c := duty.Word(dutyOf(p), reports.Of(h.id))
-		if s.hasEnded(*p) {
+		if s.hasEnded(p) {
 			c = cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
 		}
 		if c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
@@ -252,7 +261,7 @@ func (s *step) noteEnded() {
 }
 
 // hasEnded tells whether a partition is done under its token: it is not begun again.
-func (s *step) hasEnded(p cluster.Partition) bool {
+func (s *step) hasEnded(p *cluster.Partition) bool {
 	return slices.Contains(s.ended, grantID{p.ID, p.Token})
 }
 

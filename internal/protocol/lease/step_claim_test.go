@@ -28,7 +28,8 @@ func holder(t *testing.T, p *paper) *step {
 	x.partition.State = cluster.PartitionReleasing
 	s := &step{State: &State{
 		Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n"}), known: &facts{},
-		held: []held{{id: id, version: p.docs[x.key].Version, partition: x.partition}},
+		held: []*held{{id: id, version: p.docs[x.key].Version, partition: x.partition,
+			spec: &cluster.TaskSpec{}}},
 	}}
 	s.Own.Held, s.Inc = true, inc
 	return s
@@ -137,7 +138,7 @@ func TestWhatIsDoneIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	s := holder(t, p)
-	id, dirty := s.held[0].id, s.held[0]
+	id, dirty := s.held[0].id, *s.held[0]
 	x, _ := learn(p.all()).of(partitionKey(id))
 	s.held[0].partition, s.held[0].spec, s.Given.Version, s.Reported = x.partition, &cluster.TaskSpec{}, 1, 0
 	s.Reports = []protocol.Report{{Partition: id, Token: x.doc.Token, State: protocol.RunFinished}}
@@ -231,7 +232,7 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 		Core: coreIn(member.PhaseMember,
 			member.Params{Member: "m", Nonce: "n", Join: cluster.PrepareJoin{Member: "m", Capacity: 1}}),
 		known: &facts{},
-		held:  []held{{id: "rota.source.held/run"}},
+		held:  []*held{{id: "rota.source.held/run"}},
 	}}
 	s.Own.Held = true
 	s.look.members = []cluster.Member{{ID: "m"}}

@@ -14,6 +14,7 @@ type writer struct {
 	write   string        // names this write
 	proved  string        // the fence in this document was acknowledged
 	index   cluster.Index // given for this command; 0: none yet
+	more    cluster.Index // so many are taken besides, for submissions to come
 	atMS    int64         // wall clock, for people
 }
 
@@ -157,7 +158,7 @@ func decideJob(c cluster.Command, key string, f *facts, w writer) verdict {
 	id := cluster.JobID(key[len(jobPrefix):])
 	was, _ := f.job(id)
 	if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) { // none, or one that was taken before what is there: tokens would fall
-		return verdict{put: f.putConfig(f.settings, at, w), index: at}
+		return verdict{put: f.putConfig(f.settings, at+w.more, w), index: at}
 	}
 	after, result = v.Do(w.index, w.atMS, c)
 	job, _ := after.Job(id)

@@ -114,6 +114,7 @@ type (
 		First     cluster.MemberID    `json:"first,omitempty"`
 		Only      bool                `json:"only,omitempty"` // it is for that member alone
 		Slot      int64               `json:"slot,omitempty"` // that it takes
+		since     protocol.Instant    // when we have seen it first
 	}
 	boardStop struct {
 		Partition cluster.PartitionID `json:"partition"`

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -29,23 +28,8 @@ type look struct {
 	board      boardDoc
 	lockAt     store.Version    // of leader
 	boardAt    store.Version    // of board
-	since      []freeSince      // by partition: since when we have seen it free
 	boardSince protocol.Instant // when the board was seen to have changed
 	specs      cluster.Index
-}
-
-type freeSince struct {
-	grantID
-	since protocol.Instant
-}
-
-func (l look) freeSince(e boardFree) protocol.Instant {
-	for _, f := range l.since {
-		if f.partition == e.Partition && f.token == e.Token {
-			return f.since
-		}
-	}
-	return 0
 }
 
 // lookAround reads who leads and what the board says, and what follows from that.
@@ -152,12 +136,15 @@ func (s *step) seeBoard(b boardDoc) {
 		s.shuns = nil
 		s.look.own.next, s.look.boardSince = s.At, s.At
 	}
-	s.look.board = b
-	since := make([]freeSince, 0, len(b.Free))
-	for _, e := range b.Free {
-		since = append(since, freeSince{grantID{e.Partition, e.Token}, cmp.Or(s.look.freeSince(e), s.At)})
+	was := s.look.board.Free
+	for i, e := range b.Free {
+		b.Free[i].since = s.At
+		same := func(w boardFree) bool { return w.Partition == e.Partition && w.Token == e.Token }
+		if at := slices.IndexFunc(was, same); at >= 0 {
+			b.Free[i].since = was[at].since
+		}
 	}
-	s.look.since = since
+	s.look.board = b
 }
 
 // elect takes the lock of the leader where nobody has it whose session lives. The session is fenced first, and the lock
@@ -298,8 +285,9 @@ func (s *step) ownRead(ev Fetched) {
 func (s *step) newSpec(i int, j cluster.Job) {
 	_, task, _ := s.held[i].id.Split()
 	if spec, ok := j.Task(task); ok && j.SpecIndex > s.held[i].specIndex && j.State == cluster.JobRunning {
-		s.held = slices.Clone(s.held)
-		s.held[i].spec, s.held[i].specIndex = spec, j.SpecIndex
+		h := *s.held[i]
+		h.spec, h.specIndex = spec, j.SpecIndex
+		s.hold(h)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestANewSpec(t *testing.T) {
 		want  bool
 	}{{8, cluster.JobRunning, true}, {7, cluster.JobRunning, false}, {8, cluster.JobKilled, false},
 		{8, cluster.JobCompleted, false}} {
-		s := &step{State: &State{known: &facts{}, held: []held{{id: "x", specIndex: 7}}}}
+		s := &step{State: &State{known: &facts{}, held: []*held{{id: "x", specIndex: 7}}}}
 		before := s.held
 		s.newSpec(0, cluster.Job{ID: "x", State: c.state, SpecIndex: c.index,
 			Spec: &cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})

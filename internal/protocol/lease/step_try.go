@@ -2,6 +2,7 @@ package lease
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
@@ -122,7 +123,18 @@ func (s *step) decide(i int, t try) {
 	if !s.lead.holds { // what it has in common with the reads to come is kept decoded; a leader keeps its last pass
 		s.known = f
 	}
-	t.attempt = t.attempt.decide(f, writer{session: s.Session(), write: s.writeName(), atMS: s.wallMS})
+	w := writer{session: s.Session(), write: s.writeName(), atMS: s.wallMS}
+	if t.request != 0 && strings.HasPrefix(needs(t.command)[0], jobPrefix) { // else it needs none, or a newer one
+		for _, r := range s.queue {
+			w.more += cluster.Index(r.open) //nolint:gosec // not negative
+		}
+		w.more-- // without this one
+		if t.index == 0 && s.given < s.taken {
+			s.given++
+			t.index = s.given
+		}
+	}
+	t.attempt = t.attempt.decide(f, w)
 	if t.err != nil {
 		s.complain(t.err)
 	}
@@ -148,6 +160,9 @@ func (s *step) tryWritten(ev Written) {
 		return
 	}
 	t := s.tries[i]
+	if t.taking != 0 && ev.Outcome == outbox.Done {
+		s.given, s.taken = t.taking, t.taking+t.more
+	}
 	if t.busy, t.attempt = false, t.wrote(ev.Outcome, ev.Version); t.over {
 		s.finishTry(i, t)
 		return
@@ -217,6 +232,7 @@ type attempt struct {
 	ask     []string // documents that are to be read; nil where the write is under way, or nothing was read yet
 	index   cluster.Index
 	taking  cluster.Index // the write takes this index
+	more    cluster.Index // and so many after it
 	again   bool          // the write is one before the deciding one
 	proved  string        // document of the last such write that was acknowledged, or of a fence before
 	put     store.Doc     // the write that is under way or of unknown outcome; no key where there is none
@@ -257,7 +273,7 @@ func (a attempt) decide(f *facts, w writer) attempt {
 	case v.put.Key == "":
 		a.result, a.put, a.over = v.result, store.Doc{}, true
 	default:
-		a.put, a.taking, a.again, a.result, a.lost = v.put, v.index, v.again, v.result, false
+		a.put, a.taking, a.more, a.again, a.result, a.lost = v.put, v.index, w.more, v.again, v.result, false
 	}
 	return a
 }

@@ -38,10 +38,6 @@
 // # Failures
 //
 // None: a call that failed is an event. A renewal that was not acknowledged, or whose outcome is unknown, was none.
-//
-// # Where it comes from
-//
-// It was written in each of the packages replica, leader, lease and sync (docs/decisions, 93 and 100).
 package member
 
 import (

@@ -27,10 +27,6 @@
 // # Failures
 //
 // An entry that is too large for the store is halved. A single request that is too large is answered with that error.
-//
-// # Where it comes from
-//
-// It was the outbox of package replica; the protocols with a leader append in the same way.
 package outbox
 
 import (

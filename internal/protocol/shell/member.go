@@ -34,10 +34,6 @@
 // A store call has a time limit of its own ([Caller]); its event says what became of it. A member that cannot leave
 // within Config.LeaveTimeout ends with an error. A proposal whose member ends first has an unknown outcome:
 // [ErrStopped].
-//
-// # Where it comes from
-//
-// It was written three times: in the packages replica, leader and lease.
 package shell
 
 import (

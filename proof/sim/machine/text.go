@@ -219,11 +219,11 @@ func (i Inside) Any() any {
 // Number is what a number says, whatever its type.
 func (i Inside) Number() uint64 { return i.v.Uint() }
 
-// List are the elements of a list.
+// List are the elements of a list, or what they point to.
 func (i Inside) List() []Inside {
 	out := make([]Inside, i.v.Len())
 	for at := range out {
-		out[at] = Inside{i.v.Index(at)}
+		out[at] = Inside{reflect.Indirect(i.v.Index(at))}
 	}
 	return out
 }

@@ -90,7 +90,7 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 		s.Own.Busy, s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled, s.Reports, s.Behind(), s.At < s.Given.ValidUntil,
 		k.due(in, "claimRest"), len(in.At("queue").List()))
 	k.fields(in, "name.clear", "name.replaces", "look.hint", "look.leader.Holder", "look.election.Known",
-		"look.board.Free", "look.board.Stop", "shuns")
+		"look.board.Stop", "shuns")
 	k.calls(in, "name", "name.fence", "look", "look.lock", "look.own", "look.view")
 	k.any(machine.Get[heartbeat.Observation](in, "name.seen"),
 		machine.Get[heartbeat.Observation](in, "look.election.Holder"))
@@ -106,8 +106,13 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	for _, m := range machine.Get[[]cluster.Member](l, "members") {
 		k.any(m.ID, m.Heartbeat, m.State)
 	}
-	for _, f := range l.At("since").List() {
+	for _, f := range l.At("board.Free").List() {
+		k.fields(f, "Partition", "Token", "First", "Only", "Slot")
 		k.any(s.At.Sub(machine.Get[protocol.Instant](f, "since")) >= s.Params.TTL)
+	}
+	k.any("index")
+	if given, taken := in.At("given").Number(), in.At("taken").Number(); given < taken {
+		k.any(given, taken)
 	}
 	if holds := machine.Get[bool](in, "lead.holds"); holds {
 		k.any(holds)
