@@ -93,8 +93,11 @@ func undone(err error) bool {
 
 // pause waits about so long; false if ctx has ended.
 func pause(ctx context.Context, about time.Duration) bool {
-	return wait.For(ctx, about/2+rand.N(about))
+	return wait.For(ctx, spread(about))
 }
+
+// spread is about so long.
+func spread(about time.Duration) time.Duration { return about/2 + rand.N(about) }
 
 // ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a backup of the
 // database.

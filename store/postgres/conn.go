@@ -53,8 +53,9 @@ func (w *wire) config(host string) (*pgconn.Config, error) {
 // connectTimeout is for one attempt with one host.
 const connectTimeout = 3 * time.Second
 
-// dial connects to the first host that is a primary. Where none is, the error is that of the host that came furthest.
-func (w *wire) dial(ctx context.Context, on pgconn.NotificationHandler) (*conn, error) {
+// dialHosts connects to the first host that is a primary. Where none is, the error is that of the host that came
+// furthest.
+func (w *wire) dialHosts(ctx context.Context, on pgconn.NotificationHandler) (*conn, error) {
 	var failure error
 	for _, host := range w.options.Hosts {
 		c, err := w.dialHost(ctx, host, on)

@@ -3,10 +3,15 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // numbers is a row as the server sends it.
@@ -103,6 +108,44 @@ func TestWatchIsThere(t *testing.T) {
 	if there = append(there, len(w.hub.watches)); !slices.Equal(there, []int{1, 0}) {
 		t.Errorf("at the first hint, and after the end, there are %d watches", there)
 	}
+}
+
+// TestBackWithTheCalls: a server was away for so long that attempts to listen to it, and to hear of the end of others,
+// have become rare. They are made when a call has connected.
+func TestBackWithTheCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(Options{Logger: slog.New(slog.DiscardHandler), Connections: lineConnections + 1, Timeout: time.Second})
+		var attempts atomic.Int32
+		var connects atomic.Bool // the next call
+		away := errors.New("no server")
+		w.dial = func(context.Context, pgconn.NotificationHandler) (*conn, error) {
+			if connects.CompareAndSwap(true, false) {
+				return &conn{}, nil
+			}
+			attempts.Add(1)
+			return nil, away
+		}
+		w.life.Begin(w.line.run)
+		w.life.Begin(w.judge.wait)
+		time.Sleep(time.Minute) // waits: in virtual time, until the pauses are as long as they become
+		synctest.Wait()
+		for range 2 {
+			before := attempts.Load()
+			if _, err := w.workers.get(t.Context()); !errors.Is(err, away) || attempts.Load() != before+1 {
+				t.Fatalf("a call that cannot connect: %v, and %d attempts", err, attempts.Load()-before)
+			}
+		}
+		before := attempts.Load()
+		connects.Store(true)
+		if _, err := w.workers.get(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if synctest.Wait(); attempts.Load() != before+2 {
+			t.Errorf("%d attempts when a call has connected, want one to listen and one of the judge", attempts.Load()-before)
+		}
+		w.life.End()
+	})
 }
 
 // TestHub: who watches gets a hint of what lies below the prefix, and of nothing else.

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,7 @@ const (
 	pingEvery    = 15 * time.Second // of a line on which nothing is heard
 	lineSilence  = 5 * time.Second  // a line whose server does not answer for so long is replaced
 	linePause    = 50 * time.Millisecond
-	linePauseMax = 3 * time.Second // doubled up to this, between attempts to connect
+	linePauseMax = 3 * time.Second // doubled up to this, between attempts to connect; see again
 	tieAgain     = time.Second     // until a lock that somebody has is tried again
 	tiePatience  = time.Second     // how long a new vigil waits to be tied
 	tieMost      = 5 * time.Minute // of the ttl: the kernel may give a connection up sooner than a longer one is over
@@ -36,6 +35,7 @@ type line struct {
 	tied  atomic.Bool
 	tried chan struct{} // closed when the lock was asked for, for the first time
 	try   sync.Once
+	again again
 
 	mu      sync.Mutex
 	now     *lineConn // nil: there is none
@@ -53,7 +53,7 @@ type lineConn struct {
 }
 
 func newLine(w *wire) *line {
-	return &line{w: w, changed: make(chan struct{}), tried: make(chan struct{})}
+	return &line{w: w, changed: make(chan struct{}), tried: make(chan struct{}), again: newAgain()}
 }
 
 // start begins to connect, and to look after vigils: who holds a lock also waits for another's.
@@ -100,6 +100,32 @@ func (l *line) awaitTie(ctx context.Context) {
 	}
 }
 
+// again ends a pause between attempts to connect when a call has connected: a server that was away for long is back
+// then, and whoever waits to hear of changes must not do so for as long again. It has room for one.
+type again chan struct{}
+
+func newAgain() again { return make(again, 1) }
+
+func (a again) now() {
+	select {
+	case a <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits about so long; false if ctx has ended.
+func (a again) pause(ctx context.Context, about time.Duration) bool {
+	timer := time.NewTimer(spread(about))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-a:
+	case <-timer.C:
+	}
+	return true
+}
+
 // set notes what has become of the line.
 func (l *line) set(now *lineConn, failure error) {
 	l.mu.Lock()
@@ -116,7 +142,7 @@ func (l *line) run() {
 		if err != nil {
 			l.set(nil, err)
 			l.w.log.Debug("connect to listen", "err", err)
-			if !pause(l.w.life.Ctx, wait) {
+			if !l.again.pause(l.w.life.Ctx, wait) {
 				break
 			}
 			wait = min(2*wait, linePauseMax)
@@ -237,69 +263,4 @@ func (l *line) tie(c *lineConn) (again bool, err error) {
 	}
 	_, err = c.exec(context.Background(), sqlTie, l.w.owner, string(newVersion()))
 	return err != nil, err
-}
-
-// hub gives hints to the watches of a handle.
-type hub struct {
-	mu      sync.Mutex
-	watches map[*watch]struct{}
-}
-
-// watch is one watch: of the log, or of the rows below a prefix.
-type watch struct {
-	log    bool
-	prefix string
-	hint   func()
-}
-
-func newHub() *hub { return &hub{watches: map[*watch]struct{}{}} }
-
-// add begins a watch.
-func (h *hub) add(w *watch) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.watches[w] = struct{}{}
-}
-
-// remove ends a watch.
-func (h *hub) remove(w *watch) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.watches, w)
-}
-
-// heard reads a notification: "l" for the log, "d" and a key for a row, "*" for any rows, "" for all: nothing is known
-// of the time in which the connection was lost.
-func (h *hub) heard(payload string) {
-	key, row := strings.CutPrefix(payload, "d")
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for w := range h.watches { // order-free: each gets its own hint
-		ours := payload == "*" || row && strings.HasPrefix(key, w.prefix)
-		if payload == "" || w.log && payload == "l" || !w.log && ours {
-			w.hint()
-		}
-	}
-}
-
-// Watch implements driver.Documents. Heartbeats send no hint, nor do rows that are written once.
-func (s *schema) Watch(ctx context.Context, prefix string, hint func()) error {
-	return s.watch(ctx, &watch{prefix: prefix, hint: hint})
-}
-
-// watch watches once the handle listens, so that what changes after that is heard of. It outlives its connections.
-func (s *schema) watch(ctx context.Context, w *watch) error {
-	ctx, leave, err := s.life.Enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := s.line.ready(ctx); err != nil {
-		return err
-	}
-	s.hub.add(w)
-	defer s.hub.remove(w)
-	w.hint()
-	<-ctx.Done()
-	return context.Cause(ctx)
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine/full"
@@ -178,6 +180,7 @@ type wire struct {
 	line    *line
 	judge   *judge
 	life    *inner.Life
+	dial    func(context.Context, pgconn.NotificationHandler) (*conn, error)
 
 	mu     sync.Mutex
 	vigils map[int64]*vigil
@@ -190,8 +193,9 @@ func newWire(o Options) *wire {
 		life:   inner.NewLife(),
 		vigils: map[int64]*vigil{},
 	}
+	w.dial = w.dialHosts
 	w.workers = newPool(w, o.Connections-lineConnections)
-	w.line, w.judge = newLine(w), &judge{w: w}
+	w.line, w.judge = newLine(w), &judge{w: w, again: newAgain()}
 	return w
 }
 

@@ -46,6 +46,8 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 		p.slots <- nil
 		return nil, notSent{err}
 	}
+	p.w.line.again.now()
+	p.w.judge.again.now()
 	return c, nil
 }
 

@@ -140,6 +140,7 @@ const (
 type judge struct {
 	w       *wire
 	looking atomic.Bool
+	again   again
 }
 
 // start begins to look after sessions.
@@ -169,7 +170,7 @@ func (j *judge) wait() {
 		}
 		if j.w.life.Ctx.Err() == nil {
 			j.w.log.Debug("wait for the end of others", "err", err)
-			pause(j.w.life.Ctx, wait)
+			j.again.pause(j.w.life.Ctx, wait)
 		}
 	}
 }

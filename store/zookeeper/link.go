@@ -124,9 +124,11 @@ func (l *link) dial(addr string) (net.Conn, error) {
 func (l *link) pauseBefore() error {
 	select {
 	case <-l.closing:
+		l.hosts.giveUp()
 		return errGivenUp
 	case <-l.expired:
 		// A session that holds documents is never replaced by another one: what waits would be written there.
+		l.hosts.giveUp()
 		return errGivenUp
 	case <-time.After(l.hosts.pause()):
 		return nil

@@ -107,12 +107,14 @@ func checkPath(path string) error {
 var errGivenUp = errors.New("the connection was given up")
 
 // hosts tells the library which server to try next. The library's own provider waits a second before it comes back to a
-// server, also when that has just dropped the connection because of an election that takes a third of it.
+// server, also when that has just dropped the connection because of an election that takes a third of it; and members
+// whose leases have run out wait for the server to come back.
 type hosts struct {
 	mu      sync.Mutex
 	servers []string
 	next    int
-	failed  int // attempts since the last success
+	failed  int  // attempts since the last success
+	over    bool // there shall be no further one
 }
 
 // Init implements zk.HostProvider.
@@ -130,19 +132,25 @@ func (h *hosts) Len() int {
 	return len(h.servers)
 }
 
-// quickRounds is how many times all servers are tried with short pauses. After that the library pauses for a second,
-// and refuses what waits.
-const quickRounds = 6
+// maxPause is the longest pause between two rounds of attempts.
+const maxPause = 320 * time.Millisecond
 
-// Next implements zk.HostProvider.
+// Next implements zk.HostProvider. Where a round begins anew the library pauses for a second, refuses what waits, and
+// looks whether it was closed: only for that it is told so.
 func (h *hosts) Next() (server string, retryStart bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	server = h.servers[h.next%len(h.servers)]
 	h.next++
-	round, first := h.failed/len(h.servers), h.failed%len(h.servers) == 0
 	h.failed++
-	return server, first && round >= quickRounds
+	return server, h.over
+}
+
+// giveUp has the library look whether it was closed before each attempt.
+func (h *hosts) giveUp() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
 }
 
 // Connected implements zk.HostProvider.
@@ -152,16 +160,16 @@ func (h *hosts) Connected() {
 	h.failed = 0
 }
 
-// pause is how long to wait before the present attempt: nothing in the first round, then 20 ms, 40 ms, and so on to 320
-// ms for each round.
+// pause is how long to wait before the present attempt: nothing in the first round, then 20 ms, 40 ms, and so on to
+// maxPause for each round.
 func (h *hosts) pause() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	round, first := (h.failed-1)/len(h.servers), (h.failed-1)%len(h.servers) == 0
-	if !first || round < 1 || round >= quickRounds {
+	if !first || round < 1 {
 		return 0
 	}
-	return 10 * time.Millisecond << round
+	return min(10*time.Millisecond<<min(round, 16), maxPause)
 }
 
 // connect opens a connection, through TLS if there is a configuration.
