@@ -45,6 +45,7 @@ type Session struct {
 	mu    sync.Mutex
 	until time.Time // when it ends, unless it is renewed
 	ended bool
+	gone  bool // in the store, too
 }
 
 var (
@@ -213,7 +214,7 @@ func (n *Session) look(third time.Duration) time.Duration {
 		if n.end() {
 			ctx, cancel := context.WithTimeout(context.Background(), n.lease.TTL())
 			defer cancel()
-			_ = n.lease.End(ctx) // it runs out by itself
+			_ = n.endHold(ctx) // see Close
 		}
 		return third
 	}
@@ -231,6 +232,7 @@ func (n *Session) look(third time.Duration) time.Duration {
 func (n *Session) renew(ctx context.Context) error {
 	asked, err := n.lease.Renew(ctx)
 	if errors.Is(err, store.ErrSession) {
+		n.nowGone()
 		n.end()
 	}
 	if err != nil {
@@ -303,16 +305,35 @@ func (n *Session) put(ctx context.Context, d store.Doc, beat bool) (store.Versio
 	return v, err
 }
 
-// Close implements store.Session.
+// Close implements store.Session. What has ended here because its time was over may live on in the store.
 func (n *Session) Close(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("close session: %w", context.Cause(ctx))
 	}
-	if !n.end() {
-		return nil
-	}
-	if err := n.hold.End(ctx); err != nil {
+	n.end()
+	if err := n.endHold(ctx); err != nil {
 		return fmt.Errorf("close session: %w", err)
 	}
 	return nil
+}
+
+// endHold ends the hold in the store, unless that is done.
+func (n *Session) endHold(ctx context.Context) error {
+	n.mu.Lock()
+	gone := n.gone
+	n.mu.Unlock()
+	if gone {
+		return nil
+	}
+	err := n.hold.End(ctx)
+	if err == nil {
+		n.nowGone()
+	}
+	return err
+}
+
+func (n *Session) nowGone() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.gone = true
 }

@@ -69,6 +69,71 @@ func TestSessionsAreForgotten(t *testing.T) {
 	s.Wait()
 }
 
+// rented is a lease of a server that may be away, and forgets leases.
+type rented struct {
+	lasting
+	began time.Time
+	ends  atomic.Int32
+
+	mu     sync.Mutex
+	server error // what it answers; nil: it has renewed, or ended it
+}
+
+type renting struct{ r *rented }
+
+func (l renting) Lease(context.Context, time.Duration) (driver.Lease, error) { return l.r, nil }
+func (l renting) EndLease(context.Context, string) error                     { return l.r.says() }
+
+func (r *rented) TTL() time.Duration                       { return time.Second }
+func (r *rented) Began() time.Time                         { return r.began }
+func (r *rented) Renew(context.Context) (time.Time, error) { return time.Now(), r.says() }
+func (r *rented) Close()                                   {}
+func (r *rented) End(context.Context) error {
+	r.ends.Add(1)
+	return r.says()
+}
+
+func (r *rented) says() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.server
+}
+
+func (r *rented) will(say error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.server = say
+}
+
+// TestWhatLivesOnIsEnded: a session whose time is over because the server was away may live on there. To close it does
+// not say that it has ended before the server does; what the server has forgotten is not ended again.
+func TestWhatLivesOnIsEnded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		server error
+		ends   int // requests, with that of the session itself when its time is over
+	}{{store.ErrUnavailable, 3}, {store.ErrSession, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &rented{began: time.Now()}
+			s := NewSessions(NewRows(drivermap.New().Open(), "a"), renting{r}, slog.New(slog.DiscardHandler))
+			n := must.Get(s.Open(t.Context(), time.Second))(t)
+			r.will(c.server)
+			<-n.Done()
+			synctest.Wait()
+			if err := n.Close(t.Context()); (err == nil) != (c.ends == 0) {
+				t.Errorf("closed while the server says %v: %v", c.server, err)
+			}
+			r.will(nil)
+			for range 2 {
+				must.Succeed(t, n.Close(t.Context()))
+			}
+			if s.Wait(); int(r.ends.Load()) != c.ends {
+				t.Errorf("%v: %d requests to end it, want %d", c.server, r.ends.Load(), c.ends)
+			}
+		})
+	}
+}
+
 // answering is a driver whose first swap is not answered.
 type answering struct {
 	*drivermap.Handle

@@ -96,7 +96,7 @@ func (w *Writer) give() { <-w.turn }
 
 func (w *Writer) write(ctx context.Context, e member.Renew) (time.Duration, outbox.Outcome, error) {
 	if w.key != e.Key {
-		if w.key != "" && e.Life < w.life {
+		if e.Life < w.life {
 			return e.TTL, outbox.NotDone, ErrFormerLife // to begin it now would end the present one
 		}
 		if err := w.begin(ctx, e); err != nil {
@@ -164,20 +164,22 @@ func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) 
 	return w.Store.Put(ctx, d)
 }
 
-// begin starts another life: with a session of its own.
+// begin starts another life. Where the one before could not begin, what was before it stays: others look at it.
 func (w *Writer) begin(ctx context.Context, e member.Renew) error {
-	w.closeFormer(ctx)
-	if w.Fenced { // nothing runs in the former life, but others that find its heartbeat would wait for it
-		w.close(ctx)
+	if w.key != "" {
+		w.closeFormer(ctx)
+		if w.Fenced { // nothing runs in the former life, but others that find its heartbeat would wait for it
+			w.close(ctx)
+		}
+		was := w.with
+		w.former, w.with, w.key, w.version, w.writes = &was, Life{}, "", "", 0
 	}
-	was := w.with
-	w.former, w.with = &was, Life{}
+	w.life = e.Life
 	l, err := Begin(ctx, w.Store, !w.NoSessions, w.Guard, e.TTL, w.TTL, append([]string{e.Key}, w.Tied...)...)
 	if err != nil {
 		return err
 	}
-	w.with = l
-	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
+	w.with, w.key = l, e.Key
 	return nil
 }
 
@@ -187,7 +189,9 @@ func (w *Writer) closeFormer(ctx context.Context) {
 	}
 	if err := w.former.Close(ctx, w.Guard); err != nil {
 		w.Logger.Debug("close the session of a former life", "err", err)
-		w.former.release(w.Guard) // nobody reads that heartbeat any more
+		if w.writes >= 3 {
+			w.former.release(w.Guard) // nobody reads that heartbeat any more
+		}
 	}
 	w.former = nil
 }

@@ -248,6 +248,9 @@ func (l *leaving) Delete(ctx context.Context, key string, v store.Version) error
 }
 
 func (l *leaving) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	if l.away {
+		return nil, store.ErrUnavailable
+	}
 	s, err := l.Store.OpenSession(ctx, ttl)
 	return left{s, l}, err
 }
@@ -274,7 +277,7 @@ func (g guarded) Release(k store.EndKey) { delete(g, k.Text) }
 func (guarded) State() string            { return "on" }
 
 // TestAGuardianEndsWhatTheStoreDidNot: a member that leaves while the store is away leaves its heartbeat to the
-// guardian; one of a former life is of no use.
+// guardian, and that of the former life, which others may still look at.
 func TestAGuardianEndsWhatTheStoreDidNot(t *testing.T) {
 	t.Parallel()
 	for _, noSessions := range []bool{false, true} {
@@ -293,12 +296,63 @@ func TestAGuardianEndsWhatTheStoreDidNot(t *testing.T) {
 			}
 			s.away = away
 			w.Close(t.Context())
-			if got := g["pulse/a/n-1"]; got != away || g["pulse/a/n-0"] {
+			if got := g["pulse/a/n-1"]; got != away || g["pulse/a/n-0"] != (away && !noSessions) {
 				t.Errorf("without sessions %t, the store is away %t: the guardian knows of %v", noSessions, away, g)
 			}
 			_ = s.Store.Close()
 		}
 	}
+}
+
+// TestAnOutageEndsNoHeartbeat: a lease has run out because the store was away, and so the next life cannot begin, again
+// and again. The heartbeat that others look at stays, and the guardian ends it if the process dies meanwhile; it goes
+// when the next one is established. A late renewal of the former life writes nothing.
+func TestAnOutageEndsNoHeartbeat(t *testing.T) {
+	t.Parallel()
+	s, g := &leaving{Store: memory.New().Open()}, guarded{}
+	w := &Writer{Member: "a", Store: s, TTL: time.Second, Guard: g, Logger: slog.New(slog.DiscardHandler),
+		Now: protocol.NewProcessClock(), Wall: time.Now}
+	renew := func(life uint64) outbox.Outcome {
+		key := fmt.Sprint("pulse/a/n-", life)
+		_, _, out, _ := w.Renew(t.Context(), member.Renew{Key: key, Create: true, Life: life})
+		return out
+	}
+	there := func(when string, want ...string) {
+		t.Helper()
+		docs, err := s.List(t.Context(), "pulse/")
+		if err != nil || len(docs) != len(want) || len(g) != len(want) {
+			t.Fatalf("%s: %+v are there, and the guardian knows of %v, want %q: %v", when, docs, g, want, err)
+		}
+		for i, key := range want {
+			if docs[i].Key != key || !g[key] {
+				t.Errorf("%s: %q is there, and the guardian knows of %v, want %q", when, docs[i].Key, g, key)
+			}
+		}
+	}
+	renew(0)
+	s.away = true
+	for range 3 {
+		if out := renew(1); out != outbox.NotDone {
+			t.Fatal(out)
+		}
+		s.away = false // also in this moment: nothing of the former life goes
+		if out := renew(0); out != outbox.NotDone {
+			t.Errorf("a late renewal of the former life: %v", out)
+		}
+		there("the next life cannot begin", "pulse/a/n-0")
+		s.away = true
+	}
+	s.away = false
+	for n := range 2 {
+		if out := renew(1); out != outbox.Done {
+			t.Fatal(out)
+		}
+		there(fmt.Sprint("renewal ", n), "pulse/a/n-0", "pulse/a/n-1")
+	}
+	renew(1)
+	there("it is established", "pulse/a/n-1")
+	w.Close(t.Context())
+	s.Store.Close()
 }
 
 // TestNothingIsLeftToEnd: others have ended the heartbeat of a member that leaves, so its guardian has nothing to do.

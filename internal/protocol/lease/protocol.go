@@ -15,8 +15,6 @@
 //	 │  has our   is there)                ↓
 //	 └─ name) ──────────────────────── removed (stops all that it ran)
 //
-// Any phase ends in halted when going on would be wrong: a newer format, the name is taken.
-//
 // # Messages
 //
 // Documents, each changed by compare-and-set:

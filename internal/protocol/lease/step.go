@@ -31,11 +31,10 @@ type State struct {
 	shuns []grantID // claims that were refused: not tried again until the board has changed
 	ended []grantID // what is done for good here, of which no write was acknowledged
 
-	claimRest protocol.Instant // no claim before
-	queue     []request
-	given     cluster.Index // the last one of those that were taken together for submissions, up to
-	taken     cluster.Index
-	deeds     []protocol.Deed
+	claimRest    protocol.Instant // no claim before
+	queue        []request
+	given, taken cluster.Index // the last one of those that were taken together for submissions
+	deeds        []protocol.Deed
 }
 
 // call is one kind of store call: at most one is under way.
