@@ -89,10 +89,7 @@ func (c *Core) Renewed(ev Renewed) bool {
 // waited is for how long the renewal under way has waited while the store answers: where it has answered nothing since,
 // it is away, and has not too much to do.
 func (c *Core) waited() time.Duration {
-	if c.Contact.Heard < c.Own.Asked {
-		return 0
-	}
-	return c.Own.Waited(c.At)
+	return min(c.Own.Waited(c.At), max(0, c.Contact.Heard.Sub(c.Own.Asked)))
 }
 
 // Extend takes in the acknowledgement of a renewal, which was sent at an instant.

@@ -249,6 +249,26 @@ func TestAStoreThatIsAwayIsNotSlow(t *testing.T) {
 	}
 }
 
+// TestALeaseThatRunsOutInAnOutage asks for no longer TTL, though a read was answered just after the renewal was asked
+// for; where the store answers reads all the time it does: then the store is slow.
+func TestALeaseThatRunsOutInAnOutage(t *testing.T) {
+	t.Parallel()
+	for _, slow := range []bool{false, true} {
+		c, _ := joined(Confirm)
+		c.Longest = 8 * ttl
+		c.Own.Asking = heartbeat.Asking{Busy: true, Asked: c.At}
+		for range 20 {
+			c.At = c.At.Add(ttl / 20)
+			if slow || c.At.Sub(c.Own.Asked) < ttl/10 {
+				c.Answered("")
+			}
+		}
+		if !c.CheckLease() || c.Pace.Doubled != map[bool]uint8{true: 1}[slow] {
+			t.Errorf("the store is slow: %t; the TTL is doubled %d times", slow, c.Pace.Doubled)
+		}
+	}
+}
+
 // TestARefusedRenewalEndsTheLife, but not that of a member that leaves: others see that it is gone.
 func TestARefusedRenewalEndsTheLife(t *testing.T) {
 	t.Parallel()
