@@ -121,8 +121,8 @@ type protocol struct {
 func protocols() []protocol {
 	return []protocol{
 		{name: "replica", walks: 12, states: 436_900, seeds: 120, hours: "1", pairs: true, hourly: 120, kinds: 40,
-			flaws: 96, guardians: 3, owned: amounts{"file": 0.85, "etcd": 0.7, "nats": 0.8, "postgres": 0.6,
-				"zookeeper": 0.6}},
+			flaws: 96, guardians: 3, owned: amounts{"file": 0.85, "etcd": 0.8, "nats": 0.8, "postgres": 0.75,
+				"zookeeper": 0.75}},
 		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 60, hours: "1", pairs: true, hourly: 60,
 			kinds: 42, flaws: 23, owned: amounts{"kafka": 0.65}},
 		{name: "leader", suffix: "-leader", walks: 7, states: 52_900, seeds: 100, hours: "1", pairs: true, hourly: 100,
