@@ -250,9 +250,20 @@ func TestHostsInTurn(t *testing.T) {
 		}
 		h.Connected()
 	}
-	h.giveUp()
-	if _, start := h.Next(); !start {
-		t.Error("the library does not look whether it was closed")
+	over := make(chan struct{})
+	close(over)
+	for name, l := range map[string]*link{ // order-free: each by itself
+		"closed": {hosts: &hosts{servers: []string{"a"}}, closing: over}, "expired": {hosts: &hosts{servers: []string{"a"}}, expired: over},
+	} {
+		for range 4 { // in the first rounds there is no pause in which it would hear of that
+			l.hosts.Next()
+		}
+		if err := l.pauseBefore(); !errors.Is(err, errGivenUp) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, start := l.hosts.Next(); !start {
+			t.Errorf("%s: the library does not look whether it was closed", name)
+		}
 	}
 }
 

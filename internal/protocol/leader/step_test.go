@@ -331,6 +331,37 @@ func TestWhoAcceptsOthersHasMoreTime(t *testing.T) {
 	if took := s.now.Sub(began); took < 3*ttl {
 		t.Errorf("all is read after %s: the story is another one", took)
 	}
+	if s.pass(5 * ttl); len(a.rule.offers) != 0 {
+		t.Errorf("%d offers are remembered, and all are answered", len(a.rule.offers))
+	}
+}
+
+// What a member has accepted before an offer gives it no more time, though its mailbox says so for as long as it stands
+// still.
+func TestAnOldAnswerGivesNoMoreTime(t *testing.T) {
+	t.Parallel()
+	s := led(t, "a", "c")
+	a, c := s.members["a"], s.members["c"]
+	a.Hints = member.Hints{} // it looks at the mailboxes all the time
+	pinned := func(id cluster.JobID) {
+		s.ask("a", cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "c"}}}})
+	}
+	pinned("t")
+	s.until("c accepts it", func() bool {
+		m, _ := s.get(mailboxKey("c")).Value.(mailboxDoc)
+		return len(m.Says) == 1 && m.Says[0].Say == sayAccept
+	})
+	s.until("that is entered", func() bool { return !s.partition("t").Offered }, "c")
+	pinned("u")
+	s.until("another one is offered", func() bool { return s.partition("u").Offered }, "c")
+	offered := s.now
+	for s.partition("u").Offered {
+		if s.now.Sub(offered) > 3*ttl {
+			t.Fatalf("it is still offered\n%s", s)
+		}
+		s.set(c.Own.Key, "{}") // its session lives
+		s.pass(ttl/10, "c")
+	}
 }
 
 // A document that is too large for the store is told of, and not written again at once.

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -87,6 +88,20 @@ func TestANewSpec(t *testing.T) {
 		if got := s.held[0].specIndex == 8 && s.held[0].spec != nil; got != c.want || before[0].spec != nil {
 			t.Errorf("index %d of a job in state %d: it is taken: %t", c.index, c.state, got)
 		}
+	}
+}
+
+// TestSinceWhenItIsFree: what stays free under its token has been so since it was seen first.
+func TestSinceWhenItIsFree(t *testing.T) {
+	t.Parallel()
+	s := &step{State: &State{}}
+	for at, board := range [][]boardFree{{{Partition: "x", Token: 1}}, {{Partition: "w", Token: 1}, {Partition: "x", Token: 1}},
+		{{Partition: "w", Token: 1}, {Partition: "x", Token: 2}}} {
+		s.At = protocol.Instant(at + 1)
+		s.seeBoard(boardDoc{Free: board})
+	}
+	if free := s.look.board.Free; free[0].since != 2 || free[1].since != 3 {
+		t.Errorf("since %d and %d, want 2 and 3", free[0].since, free[1].since)
 	}
 }
 
