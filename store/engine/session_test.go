@@ -134,6 +134,31 @@ func TestWhatLivesOnIsEnded(t *testing.T) {
 	}
 }
 
+// over is a vigil that others have ended.
+type over struct {
+	driver.Vigil
+	ended chan struct{}
+	ends  atomic.Int32
+}
+
+func (b *over) Ended() <-chan struct{}    { return b.ended }
+func (b *over) Close()                    {}
+func (b *over) End(context.Context) error { b.ends.Add(1); return store.ErrUnavailable }
+
+// TestWhatOthersHaveEnded is closed without a request, and so without an error where the store is away.
+func TestWhatOthersHaveEnded(t *testing.T) {
+	t.Parallel()
+	h, b := drivermap.New().OpenSeeing(), &over{ended: make(chan struct{})}
+	s := NewVigils(NewRows(h, "a"), h, slog.New(slog.DiscardHandler))
+	n := must.Get(s.begin(&Session{hold: b}))(t)
+	close(b.ended)
+	<-n.Done()
+	must.Succeed(t, n.Close(t.Context()))
+	if s.Wait(); b.ends.Load() != 0 {
+		t.Errorf("%d requests to end it", b.ends.Load())
+	}
+}
+
 // answering is a driver whose first swap is not answered.
 type answering struct {
 	*drivermap.Handle

@@ -38,6 +38,7 @@ func (s *Sessions) endVigil(ctx context.Context, key string) error {
 func (n *Session) watch(v driver.Vigil) {
 	select {
 	case <-v.Ended():
+		n.nowGone()
 		n.end()
 	case <-n.done:
 	}

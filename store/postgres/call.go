@@ -96,6 +96,11 @@ func pause(ctx context.Context, about time.Duration) bool {
 	return wait.For(ctx, spread(about))
 }
 
+// pauseOr waits about so long, or until it is woken, or ctx has ended.
+func pauseOr(ctx context.Context, about time.Duration, wake wait.Wake) {
+	new(wait.Hints).Or(ctx, spread(about), wake, nil)
+}
+
 // spread is about so long.
 func spread(about time.Duration) time.Duration { return about/2 + rand.N(about) }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/internal/driver"
 )
@@ -17,7 +18,7 @@ const (
 	pingEvery    = 15 * time.Second // of a line on which nothing is heard
 	lineSilence  = 5 * time.Second  // a line whose server does not answer for so long is replaced
 	linePause    = 50 * time.Millisecond
-	linePauseMax = 3 * time.Second // doubled up to this, between attempts to connect; see again
+	linePauseMax = 3 * time.Second // doubled up to this, between attempts to connect, unless a call connects meanwhile
 	tieAgain     = time.Second     // until a lock that somebody has is tried again
 	tiePatience  = time.Second     // how long a new vigil waits to be tied
 	tieMost      = 5 * time.Minute // of the ttl: the kernel may give a connection up sooner than a longer one is over
@@ -35,7 +36,7 @@ type line struct {
 	tied  atomic.Bool
 	tried chan struct{} // closed when the lock was asked for, for the first time
 	try   sync.Once
-	again again
+	again wait.Wake // a call has connected: a server that was away for long is back
 
 	mu      sync.Mutex
 	now     *lineConn // nil: there is none
@@ -53,7 +54,7 @@ type lineConn struct {
 }
 
 func newLine(w *wire) *line {
-	return &line{w: w, changed: make(chan struct{}), tried: make(chan struct{}), again: newAgain()}
+	return &line{w: w, changed: make(chan struct{}), tried: make(chan struct{}), again: wait.NewWake()}
 }
 
 // start begins to connect, and to look after vigils: who holds a lock also waits for another's.
@@ -100,32 +101,6 @@ func (l *line) awaitTie(ctx context.Context) {
 	}
 }
 
-// again ends a pause between attempts to connect when a call has connected: a server that was away for long is back
-// then, and whoever waits to hear of changes must not do so for as long again. It has room for one.
-type again chan struct{}
-
-func newAgain() again { return make(again, 1) }
-
-func (a again) now() {
-	select {
-	case a <- struct{}{}:
-	default:
-	}
-}
-
-// pause waits about so long; false if ctx has ended.
-func (a again) pause(ctx context.Context, about time.Duration) bool {
-	timer := time.NewTimer(spread(about))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-a:
-	case <-timer.C:
-	}
-	return true
-}
-
 // set notes what has become of the line.
 func (l *line) set(now *lineConn, failure error) {
 	l.mu.Lock()
@@ -137,18 +112,16 @@ func (l *line) set(now *lineConn, failure error) {
 
 // run keeps a line until the handle is closed.
 func (l *line) run() {
-	for wait := linePause; l.w.life.Ctx.Err() == nil; {
+	for rest := linePause; l.w.life.Ctx.Err() == nil; {
 		c, err := l.connect()
 		if err != nil {
 			l.set(nil, err)
 			l.w.log.Debug("connect to listen", "err", err)
-			if !l.again.pause(l.w.life.Ctx, wait) {
-				break
-			}
-			wait = min(2*wait, linePauseMax)
+			pauseOr(l.w.life.Ctx, rest, l.again)
+			rest = min(2*rest, linePauseMax)
 			continue
 		}
-		wait = linePause
+		rest = linePause
 		l.closeSilent() // they prove nothing any more
 		l.set(c, nil)
 		l.w.hub.heard("")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine/full"
@@ -195,7 +196,7 @@ func newWire(o Options) *wire {
 	}
 	w.dial = w.dialHosts
 	w.workers = newPool(w, o.Connections-lineConnections)
-	w.line, w.judge = newLine(w), &judge{w: w, again: newAgain()}
+	w.line, w.judge = newLine(w), &judge{w: w, again: wait.NewWake()}
 	return w
 }
 

@@ -46,8 +46,8 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 		p.slots <- nil
 		return nil, notSent{err}
 	}
-	p.w.line.again.now()
-	p.w.judge.again.now()
+	p.w.line.again.Set()
+	p.w.judge.again.Set()
 	return c, nil
 }
 

@@ -140,7 +140,7 @@ const (
 type judge struct {
 	w       *wire
 	looking atomic.Bool
-	again   again
+	again   wait.Wake // see line
 }
 
 // start begins to look after sessions.
@@ -161,16 +161,16 @@ func (j *judge) look() {
 
 // wait waits for the end of the one before us, again and again.
 func (j *judge) wait() {
-	for wait := linePause; j.w.life.Ctx.Err() == nil; wait = min(2*wait, linePauseMax) {
+	for rest := linePause; j.w.life.Ctx.Err() == nil; rest = min(2*rest, linePauseMax) {
 		c, err := j.w.dial(j.w.life.Ctx, nil)
 		if err == nil {
-			wait = linePause
+			rest = linePause
 			err = j.waitOn(c)
 			closeConn(c)
 		}
 		if j.w.life.Ctx.Err() == nil {
 			j.w.log.Debug("wait for the end of others", "err", err)
-			j.again.pause(j.w.life.Ctx, wait)
+			pauseOr(j.w.life.Ctx, rest, j.again)
 		}
 	}
 }

@@ -135,8 +135,8 @@ func (h *hosts) Len() int {
 // maxPause is the longest pause between two rounds of attempts.
 const maxPause = 320 * time.Millisecond
 
-// Next implements zk.HostProvider. Where a round begins anew the library pauses for a second, refuses what waits, and
-// looks whether it was closed: only for that it is told so.
+// Next implements zk.HostProvider. The library is not told that a round has ended: it would pause for a second then,
+// and refuse what waits. It also looks only then whether it was closed, so it is told when there shall be no attempt.
 func (h *hosts) Next() (server string, retryStart bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

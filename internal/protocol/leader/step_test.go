@@ -336,8 +336,8 @@ func TestWhoAcceptsOthersHasMoreTime(t *testing.T) {
 	}
 }
 
-// What a member has accepted before an offer gives it no more time, though its mailbox says so for as long as it stands
-// still.
+// An answer to an earlier offer gives no more time for a later one, though the mailbox of a member that is suspended
+// still shows it.
 func TestAnOldAnswerGivesNoMoreTime(t *testing.T) {
 	t.Parallel()
 	s := led(t, "a", "c")
@@ -364,7 +364,7 @@ func TestAnOldAnswerGivesNoMoreTime(t *testing.T) {
 	}
 }
 
-// A document that is too large for the store is told of, and not written again at once.
+// A document that is too large for the store is reported, and not written again at once.
 func TestWhatIsTooLargeIsTold(t *testing.T) {
 	t.Parallel()
 	s := led(t, "a")

@@ -33,7 +33,7 @@ type State struct {
 
 	claimRest    protocol.Instant // no claim before
 	queue        []request
-	given, taken cluster.Index // the last one of those that were taken together for submissions
+	given, taken cluster.Index // for submissions: the last one that was given to one, and the last one that was taken
 	deeds        []protocol.Deed
 }
 

@@ -14,7 +14,7 @@ type writer struct {
 	write   string        // names this write
 	proved  string        // the fence in this document was acknowledged
 	index   cluster.Index // given for this command; 0: none yet
-	more    cluster.Index // so many are taken besides, for submissions to come
+	more    cluster.Index // so many are taken with it, for the submissions that follow
 	atMS    int64         // wall clock, for people
 }
 
