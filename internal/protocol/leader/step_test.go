@@ -296,7 +296,7 @@ func TestAHeadIsNotMadeInVain(t *testing.T) { //nolint:paralleltest // see above
 }
 
 // A member reads its assignments one after the other, and of many the last ones for longer than an offer may take. Who
-// accepts others is not revoked: it would stop all that it runs.
+// accepts others is not revoked: it would get no more of them for a while.
 func TestWhoAcceptsOthersHasMoreTime(t *testing.T) {
 	t.Parallel()
 	const tasks = 12
