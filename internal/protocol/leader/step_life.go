@@ -45,7 +45,7 @@ func (s *step) Stand() member.Stand {
 		w.Free = s.unnamed()
 	case member.PhaseJoining:
 		w.In = s.seen() && s.head.State == cluster.MemberJoined.String()
-		w.Waits = s.mailbox.known && s.mailbox.others != "" && !s.Ours(s.mailbox.others)
+		w.Waits = s.replaced()
 	case member.PhaseMember:
 		w.Out = s.gone()
 	case member.PhaseConfirming:
@@ -76,11 +76,16 @@ func (s *step) unnamed() bool {
 			return false
 		}
 	}
-	if s.mailbox.version != "" && s.mailbox.others != "" && !s.Ours(s.mailbox.others) {
+	if s.replaced() {
 		s.drop(mailboxKey(s.Member), s.mailbox.version)
 		return false
 	}
 	return true
+}
+
+// replaced reports whether the mailbox of our name is that of another start.
+func (s *step) replaced() bool {
+	return s.mailbox.known && s.mailbox.others != "" && !s.Ours(s.mailbox.others)
 }
 
 // seen reports whether the leader sees this life of ours.
@@ -103,9 +108,9 @@ func (s *step) settle() {
 	if s.Is != member.PhaseLeaving || !s.Idle() {
 		return
 	}
-	if s.Own.Over || s.Own.Key == "" {
-		// Its session has ended, or its lease before it was told to leave: nothing that it says counts any more, and
-		// others see that it is gone.
+	if s.Own.Over || s.Own.Key == "" || s.replaced() {
+		// Nothing that it says counts any more: its session has ended, or its lease before it was told to leave, or
+		// another start has taken its name while it was silent. Others see that it is gone.
 		s.Gone()
 		return
 	}

@@ -175,10 +175,8 @@ func (s *step) post() {
 	want := s.wants()
 	foreign := s.mailbox.version != "" && !s.mailbox.mine()
 	switch {
-	case s.mailbox.others != "" && !s.Ours(s.mailbox.others):
-		// another start was quicker: see Stand
-	case s.Is == member.PhaseLeaving && s.Inc == 0:
-		// it is taken back: see settle
+	case s.replaced(), s.Is == member.PhaseLeaving && s.Inc == 0:
+		// nobody hears of it: see Stand and settle
 	case foreign || s.mailbox.version != "" && s.mailbox.life != s.Life:
 		s.drop(key, s.mailbox.version) // of a former life: the present one has another session
 	case s.mailbox.version == "" || !want.same(s.mailbox.have):

@@ -242,6 +242,29 @@ func TestAPausedLeader(t *testing.T) {
 	}
 }
 
+// A leader that is told to leave, and is silent meanwhile, finds that another start has taken its name. Nobody hears
+// any more that it wants to leave, so it ends, and the other one joins.
+func TestTheNameIsTakenWhileItsOwnerLeaves(t *testing.T) {
+	t.Parallel()
+	s := led(t, "a")
+	s.ask("a", single("t"))
+	s.until("it runs", func() bool { return s.partition("t").Owner == "a" && len(s.members["a"].last.Grants) == 1 })
+	old := s.members["a"]
+	old.obeys = false // its task takes its time to stop
+	s.give(old, member.Stop{Now: s.now, Reason: "told to"})
+	s.start("a", "n1")
+	s.until("the other one has taken the name", func() bool {
+		m, ok := s.get(mailboxKey("a")).Value.(mailboxDoc)
+		return ok && !old.Ours(m.Heartbeat)
+	})
+	s.members["old"], s.names = old, append(s.names, "old")
+	renewed := s.get(old.Own.Key).Version
+	s.until("it is heard of again", func() bool { return s.get(old.Own.Key).Version != renewed }, "a")
+	s.obey(old)
+	s.until("it has ended", func() bool { return old.over })
+	s.until("the other one is in", func() bool { return s.members["a"].Is == member.PhaseMember })
+}
+
 // A request that the leader answers before its writer hears that it was written is known to be answered at once, by the
 // hint that came in between.
 func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
