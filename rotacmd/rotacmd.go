@@ -63,7 +63,8 @@ func WithSource(name string, files fs.FS) Option {
 }
 
 // WithFiles adds a kind of source of task files: run --source NAME=SCHEME:REST opens it with the rest. Its files are
-// looked at as those of [WithSource] are; a Storage of package internal/source/directory says what faults call it.
+// looked at as those of [WithSource] are. Faults call it a directory, or by the word of its method Storage() string,
+// where it has one.
 func WithFiles(scheme string, open func(rest string) (fs.FS, error)) Option {
 	return func(p *command.Program) {
 		p.Files = append(p.Files, command.Kind[fs.FS]{Scheme: scheme, Open: open})

@@ -1,11 +1,19 @@
 package rotacmd_test
 
 import (
+	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/rotacmd"
+	"github.com/rota-run/rota/rotacmd/internal/command"
 )
 
 // asBinary makes the test binary the binary of the example.
@@ -37,6 +45,35 @@ func weather(t *testing.T, args ...string) (output string, code int) {
 }
 
 // A binary of one's own has the commands of rota under its own name, and checks its own types.
+// TestOptionsAdd: an option adds, and the last one that names a source counts.
+func TestOptionsAdd(t *testing.T) {
+	t.Parallel()
+	var p command.Program
+	for i, name := range []string{"a", "b"} {
+		f := rota.NewFunc(name, func(context.Context, int) (int, error) { return i, nil })
+		for _, o := range []rotacmd.Option{
+			rotacmd.WithTypes(rota.NewType(name, func(context.Context, *rota.Grant, struct{}) error { return nil })),
+			rotacmd.WithFunctions(f), rotacmd.WithStore(name, nil),
+			rotacmd.WithSource(name, fstest.MapFS{}), rotacmd.WithFiles(name, nil), rotacmd.WithStorage(name, nil),
+			rotacmd.WithPublisher(name, nil),
+		} {
+			o(&p)
+		}
+	}
+	have := map[string][]string{
+		"types":     {p.Types[0].Name, p.Types[1].Name},
+		"functions": {p.Functions[0].Name(), p.Functions[1].Name()}, "stores": {p.Stores[0].Scheme, p.Stores[1].Scheme},
+		"sources": slices.Sorted(maps.Keys(p.Sources)), "files": {p.Files[0].Scheme, p.Files[1].Scheme},
+		"storages":   {p.Storages[0].Scheme, p.Storages[1].Scheme},
+		"publishers": {p.Publishers[0].Scheme, p.Publishers[1].Scheme},
+	}
+	for what, names := range have { // order-free: each is judged alone
+		if !slices.Equal(names, []string{"a", "b"}) {
+			t.Errorf("%s: %q", what, names)
+		}
+	}
+}
+
 func TestOwnBinary(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
