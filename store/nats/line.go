@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	nc "github.com/nats-io/nats.go"
+
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // line is what is known of the connection to the server. The client connects again by itself; what was asked before
@@ -24,7 +26,7 @@ type line struct {
 	lost  context.CancelFunc
 	fault func(error)   // called with what the server does not allow; nil once the store is open
 	back  chan struct{} // closed when there is a connection
-	why   error         // what the server said last while there was none
+	why   error         // what came of the last attempt, or what the server said; nil: nothing yet
 	// asked are the subjects of the requests that wait. The server does not answer one that the user may not send.
 	asked map[*nc.Msg]context.CancelCauseFunc
 }
@@ -131,6 +133,18 @@ func (l *line) reconnected(c *nc.Conn) {
 		l.log.Error("a node of the NATS cluster is too old", "err", err)
 	}
 	l.connected(c)
+}
+
+// refused is told of an attempt to connect again that came to nothing.
+func (l *line) refused(_ *nc.Conn, err error) {
+	if hint := remote.CertificateHint(err); hint != "" {
+		err = fmt.Errorf("%w (%s)", err, hint)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.up {
+		l.why = err
+	}
 }
 
 func (l *line) failed(_ *nc.Conn, _ *nc.Subscription, err error) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestLine(t *testing.T) {
 	o.ReconnectWait, o.ReconnectJitter = time.Millisecond, 0
 	o.InProcessServer = dialer(func() (net.Conn, error) {
 		if calls.Add(1); most.Load() == 0 {
-			return nil, errors.New("away")
+			return nil, errors.New("tls: x509: certificate has expired or is not yet valid")
 		}
 		client, server := net.Pipe()
 		conns <- server
@@ -61,6 +62,9 @@ func TestLine(t *testing.T) {
 	await("the client gave up", func() bool { return calls.Load() > 200 })
 	if err := c.Publish("x", nil); err == nil || first.Err() == nil || l.whole() {
 		t.Errorf("publish %v, who listens heard %v, there is a connection: %v", err, first.Err(), l.whole())
+	}
+	if err := l.broken(); !strings.Contains(err.Error(), "has expired or is not yet valid (renew the server's") {
+		t.Errorf("while there is no connection: %v", err)
 	}
 	l.mu.Lock()
 	back := l.back

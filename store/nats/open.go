@@ -268,6 +268,7 @@ func (o Options) client(l *line) (nc.Options, error) {
 	c.TLSConfig = o.TLS
 	c.Secure = o.TLS != nil
 	c.DisconnectedErrCB, c.ReconnectedCB, c.AsyncErrorCB = l.disconnected, l.reconnected, l.failed
+	c.ReconnectErrCB = l.refused
 	if o.CredsFile != "" {
 		if _, err := os.Stat(o.CredsFile); err != nil {
 			return c, fmt.Errorf("read the credentials file: %w", err)
