@@ -139,11 +139,12 @@ func (w *Writer) store(ctx context.Context, e member.Renew, value []byte) (outbo
 }
 
 // readBack takes over the version that is there: a former write of ours may have been stored though its outcome was
-// unknown. It refuses what was removed, or fenced.
+// unknown. It refuses what was fenced or removed, also where the late first write of ours has made it again.
 func (w *Writer) readBack(ctx context.Context, e member.Renew) (outbox.Outcome, error) {
 	d, err := w.Store.Get(ctx, e.Key)
+	text := heartbeat.TextOf(d.Value)
 	switch {
-	case err == nil && w.Fenced && heartbeat.StateOf(d.Value) != heartbeat.Live:
+	case err == nil && w.Fenced && (text.State != heartbeat.Live || text.New && w.writes > 0):
 		return outbox.Refused, nil
 	case err == nil:
 		w.version = d.Version
@@ -203,7 +204,7 @@ func (w *Writer) text() heartbeat.Text {
 		t.Guardian = w.Guard.State()
 	}
 	if w.Fenced {
-		t.State, t.Tied = heartbeat.Live, w.with.Session != nil
+		t.State, t.Tied, t.New = heartbeat.Live, w.with.Session != nil, w.version == ""
 	}
 	return t
 }

@@ -193,7 +193,7 @@ func TestAFenceStays(t *testing.T) {
 			if out := renew(false); out != outbox.Refused {
 				t.Errorf("%s, state %q: outcome %d, want a refusal", name, fence, out)
 			}
-			if d, err := m.Get(t.Context(), key); heartbeat.StateOf(d.Value) != fence || (err == nil) != (fence != "") {
+			if d, err := m.Get(t.Context(), key); heartbeat.TextOf(d.Value).State != fence || (err == nil) != (fence != "") {
 				t.Errorf("%s: the heartbeat is %q, want state %q", name, d.Value, fence)
 			}
 			w.Close(t.Context())
@@ -205,6 +205,36 @@ func TestAFenceStays(t *testing.T) {
 			m.Close()
 		}
 	}
+}
+
+// TestALateFirstWrite: the first write of a life was given up, made once more, and comes late: when others have removed
+// the heartbeat, and have taken over what its owner had. It proves nothing.
+func TestALateFirstWrite(t *testing.T) {
+	t.Parallel()
+	const key = "node/a/n-0"
+	m := &meddled{Store: memory.New().Open()}
+	defer m.Close()
+	w := &Writer{
+		Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true,
+		Logger: slog.New(slog.DiscardHandler),
+		Now:    protocol.NewProcessClock(), Wall: time.Now,
+	}
+	renew := func(create bool, want outbox.Outcome) {
+		if _, _, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: create}); out != want {
+			t.Errorf("create %t: outcome %d, %v; want %d", create, out, err, want)
+		}
+	}
+	m.lose = true
+	renew(true, outbox.Unknown)
+	m.lose = false
+	first := must.Get(m.Get(t.Context(), key))(t)
+	renew(true, outbox.Done) // it finds the first write
+	for range 2 {
+		renew(false, outbox.Done)
+	}
+	m.over(t, key, "")
+	must.Succeed(t, must.Err(m.Store.Put(t.Context(), store.Doc{Key: key, Value: first.Value})))
+	renew(false, outbox.Refused)
 }
 
 // TestNoHeartbeatIsLeft: where others fence, nothing runs in a life that is over. Its heartbeat goes when the next one

@@ -209,9 +209,10 @@ type Text struct {
 	Member string `json:"member,omitempty"` // the owner, if it is a member
 	Owner  string `json:"owner,omitempty"`  // the owner, if it is a process with locks that has a name
 	// State is [Live], or [Fenced] for good, under the protocol whose members fence whom they take over. Tied: it goes
-	// with its process.
+	// with its process. New: this write made it, and may come late, when others have removed what a later one made.
 	State string `json:"state,omitempty"`
 	Tied  bool   `json:"tied,omitempty"`
+	New   bool   `json:"new,omitempty"`
 	AtMS  int64  `json:"at_ms"` // by the owner's wall clock, for people: it decides nothing
 	// Guardian says whether another process would end the owner's session at its death: "on", or the reason why none
 	// would; "" if none was requested. For people.
@@ -250,18 +251,15 @@ func wholeMS(d time.Duration) int64 { return (d + time.Millisecond - 1).Millisec
 // StatedTTL is how long others wait for the owner of a document, as the document states; 0 if it states no reasonable
 // duration.
 func StatedTTL(document []byte) time.Duration {
-	t := textOf(document)
+	t := TextOf(document)
 	if t.TTLMS < 1 || t.TTLMS > MaxTTL.Milliseconds() {
 		return 0
 	}
 	return time.Duration(t.TTLMS) * time.Millisecond
 }
 
-// StateOf is the state that a document names; "" for none.
-func StateOf(document []byte) string { return textOf(document).State }
-
-// textOf is what a document says; nothing where it is none.
-func textOf(document []byte) (t Text) {
+// TextOf is what a document says; nothing where it is none.
+func TextOf(document []byte) (t Text) {
 	if len(document) > maxDocument || json.Unmarshal(document, &t) != nil {
 		return Text{}
 	}
