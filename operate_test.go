@@ -199,8 +199,12 @@ func TestMemberFrom(t *testing.T) {
 			}
 			return rota.MemberFrom(ctx).Name()
 		}
-		steady := rota.NewType("steady", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {
+		steady := rota.NewType("steady", func(ctx context.Context, g *rota.Grant, _ struct{}) error {
 			names <- "task on " + name(ctx)
+			whole := g.Host.(interface{ Whole() rota.Value }).Whole() // for contrib: in a command MemberFrom is nil
+			if owned, _ := whole.Partition(g.Partition); string(owned.Owner) != "a" || owned.Token != g.Token {
+				t.Errorf("the host says that the task is owned by %q under %d", owned.Owner, owned.Token)
+			}
 			return nil
 		})
 		round := rota.NewCheck("round", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {

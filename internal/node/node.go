@@ -199,8 +199,8 @@ func (n *Node) newSupervisor() (*supervisor.Supervisor, error) {
 	return supervisor.New(supervisor.Config{
 		Queue: n.c.Broker.Queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher,
 		Journal: n.record, Positions: n.c.Store,
-		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.Next, Report: n.member.Report,
-		Removed: n.whyRemoved, Logger: n.c.Logger,
+		Propose: n.member.Propose, Value: n.member.Value, Whole: n.Whole, Changed: n.changed.Next,
+		Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
 		Events: supervisor.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone,
 			Frozen: n.frozen},
 	})

@@ -3,6 +3,7 @@ package kinesis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,8 +47,12 @@ func (s stream) end(ctx context.Context, g *rota.Grant) error {
 			g.Key)
 	}
 	job, task, _ := g.Partition.Split()
+	host, ok := g.Host.(interface{ Whole() rota.Value }) // not rota.MemberFrom: the command rota has no rota.Member
+	if !ok {
+		return fmt.Errorf("%s has ended: this host does not know the other shards: %w", g.Key, errors.ErrUnsupported)
+	}
+	p := present{all, host.Whole(), job, task}
 	children = slices.DeleteFunc(children, func(c cluster.Child) bool {
-		p := present{all, rota.MemberFrom(ctx).Value(), job, task}
 		return p.has(c.Key) || slices.ContainsFunc(c.Parents, p.comes)
 	})
 	if len(children) == 0 {

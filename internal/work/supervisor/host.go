@@ -62,6 +62,18 @@ func (r *run) Split(ctx context.Context, g *work.Grant, children []cluster.Child
 	return nil
 }
 
+// Whole is the value of the whole cluster, for task types of other modules: their runs need not be those of a
+// rota.Member. It is the zero value while the store is away.
+func (r *run) Whole() cluster.Value {
+	switch {
+	case r.s.conf.Whole != nil:
+		return r.s.conf.Whole()
+	case r.s.conf.Value != nil:
+		return r.s.conf.Value()
+	}
+	return cluster.Value{}
+}
+
 // mostSpent is among how many spent partitions a split chooses.
 const mostSpent = 4096
 

@@ -46,6 +46,8 @@ type Config struct {
 	// Changed before Value. Without them a Partitioner fails.
 	Value   func() cluster.Value
 	Changed func() <-chan struct{}
+	// Whole is the value of the whole cluster, where Value may be an excerpt; without it Value.
+	Whole func() cluster.Value
 	// Report receives what runs, as for protocol.Member.Report. It is called from one goroutine.
 	Report func(version uint64, reports []protocol.Report)
 	// Removed returns why a partition is no longer assigned to this member: CauseMoved, CauseKilled or CauseDrained;
