@@ -146,14 +146,26 @@ func (c *Client) do(req *http.Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer resp.Body.Close()
-	a := Answer{Status: resp.StatusCode}
-	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
-		a.Wait = time.Duration(min(n, 86_400)) * time.Second
-	}
+	a := Answer{Status: resp.StatusCode, Wait: waitOf(resp.Header)}
 	if a.Body, err = io.ReadAll(io.LimitReader(resp.Body, mostBytes+1)); err == nil && len(a.Body) > mostBytes {
 		err = fmt.Errorf("an answer of more than %d bytes", mostBytes)
 	}
 	return a, err
+}
+
+// waitOf is how long a server asks to wait, in seconds or until a date: that is by its own clock, as Date is.
+func waitOf(h http.Header) time.Duration {
+	const most = 24 * time.Hour
+	after := h.Get("Retry-After")
+	if n, err := strconv.Atoi(after); err == nil {
+		return time.Duration(min(max(n, 0), int(most/time.Second))) * time.Second
+	}
+	now, wrong := http.ParseTime(h.Get("Date"))
+	until, err := http.ParseTime(after)
+	if err != nil || wrong != nil {
+		return 0
+	}
+	return min(max(until.Sub(now), 0), most)
 }
 
 // clean leaves the address of a request out of an error: its query is nobody's business.

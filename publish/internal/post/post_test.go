@@ -86,7 +86,10 @@ func TestASinkSends(t *testing.T) {
 		"judged if good":  {batch: "a odd", status: 300, judge: true, refused: 2, why: "status 300: "},
 		"not now":         {batch: "a odd", status: 429, after: "7", retry: 1, refused: 1, wait: 7 * time.Second, why: "status 429: "},
 		"in a year":       {status: 503, after: "31000000", retry: 1, wait: 24 * time.Hour, why: "status 503: "},
-		"on some date":    {status: 500, after: "Fri, 31 Dec 1999 23:59:59 GMT", retry: 1, why: "status 500: "},
+		"on some date":    {status: 500, after: "Fri, 31 Dec 1999 23:59:59 GMT", retry: 1, wait: 59 * time.Second, why: "status 500: "},
+		"in the past":     {status: 429, after: "Fri, 31 Dec 1999 23:58:59 GMT", retry: 1, why: "status 429: "},
+		"on a far date":   {status: 503, after: "Sat, 01 Jan 2000 23:59:59 GMT", retry: 1, wait: 24 * time.Hour, why: "status 503: "},
+		"on no date":      {status: 503, after: "soon", retry: 1, why: "status 503: "},
 		"before it began": {status: 408, after: "-5", retry: 1, why: "status 408: "},
 		"never": {status: 501, said: "not\r\n\x00 here!" + strings.Repeat("ä", 200), refused: 1,
 			why: "status 501: not here!" + strings.Repeat("ä", 95) + "…"},
@@ -122,7 +125,8 @@ func TestASinkSends(t *testing.T) {
 			if c.err != nil {
 				return nil, c.err
 			}
-			return &http.Response{StatusCode: c.status, Header: http.Header{"Retry-After": {c.after}, "Location": {"http://c:1/"}},
+			return &http.Response{StatusCode: c.status, Header: http.Header{"Retry-After": {c.after}, "Location": {"http://c:1/"},
+				"Date": {"Fri, 31 Dec 1999 23:59:00 GMT"}},
 				Body: io.NopCloser(strings.NewReader(c.said)), Request: r}, nil
 		})
 		s := sinkOf(c.o, c.judge)
