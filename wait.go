@@ -30,21 +30,61 @@ const (
 )
 
 // Wait returns when a job has ended and nothing of it runs any more: nil when all of it is done, else a *[JobError]. It
-// returns one too when the job cannot go on because all that is left of it is parked; see [Member.Unpark].
+// returns one too when the job cannot go on because all that is left of it is parked; see [Member.Unpark]. What any
+// process has submitted before counts, also what this member has yet to hear of.
 func (m *Member) Wait(ctx context.Context, job string) error {
 	w := waiter{job: cluster.JobID(job)}
+	if over, _ := w.look(m.Value()); over {
+		if err := m.catchUp(ctx, w.job); err != nil {
+			return fmt.Errorf("wait for job %q: %w", job, err)
+		}
+	}
 	for {
 		changed := m.node.Changed()
 		if over, err := w.look(m.Value()); over {
 			return err
 		}
-		select {
-		case <-changed:
-		case <-m.done:
-			return fmt.Errorf("wait for job %q: the member has ended: %w", job, errors.Join(m.err, context.Canceled))
-		case <-ctx.Done():
-			return fmt.Errorf("wait for job %q: %w", job, context.Cause(ctx))
+		if err := m.until(ctx, changed); err != nil {
+			return fmt.Errorf("wait for job %q: %w", job, err)
 		}
+	}
+}
+
+// catchUp returns when this member has heard of the job as the store has it. A member that has ended hears no more.
+func (m *Member) catchUp(ctx context.Context, job cluster.JobID) error {
+	select {
+	case <-m.done:
+		return nil
+	default:
+	}
+	there, err := m.node.Latest(ctx)
+	if err != nil {
+		if _, known := m.Value().Job(job); known {
+			return nil
+		}
+		return fmt.Errorf("look for it: %w", err)
+	}
+	latest, _ := there.Job(job)
+	for {
+		changed := m.node.Changed()
+		if mine, _ := m.Value().Job(job); mine.SpecIndex >= latest.SpecIndex {
+			return nil
+		}
+		if err := m.until(ctx, changed); err != nil {
+			return err
+		}
+	}
+}
+
+// until waits for a change.
+func (m *Member) until(ctx context.Context, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+		return nil
+	case <-m.done:
+		return fmt.Errorf("the member has ended: %w", errors.Join(m.err, context.Canceled))
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

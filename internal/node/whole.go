@@ -51,6 +51,14 @@ func (n *Node) Whole() cluster.Value {
 	return w.value
 }
 
+// Latest returns the whole value that the store has now, which this member may have yet to hear of.
+func (n *Node) Latest(ctx context.Context) (cluster.Value, error) {
+	if n.member.Status().Light {
+		return n.Whole(), nil
+	}
+	return n.c.Protocol.Observe(ctx, n.c.Store, n.member.Value())
+}
+
 // observation is one that begins now or later: what has begun before may miss what its caller knows of.
 func (n *Node) observation() *observation {
 	w := &n.whole

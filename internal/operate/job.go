@@ -223,6 +223,14 @@ func (o *Operator) RunNow(ctx context.Context, name string) ([]supervisor.Ask, A
 		return nil, Answer{}, err
 	}
 	partitions, err := supervisor.Rounds(v, name, o.types)
+	if at, ok := o.at.(interface {
+		Latest(ctx context.Context) (cluster.Value, error)
+	}); ok && err != nil { // what was submitted elsewhere, a member may have yet to hear of
+		if v, err = at.Latest(ctx); err != nil {
+			return nil, Answer{}, err
+		}
+		partitions, err = supervisor.Rounds(v, name, o.types)
+	}
 	if err != nil {
 		return nil, Answer{}, refused(a.Said, err.Error(), "")
 	}
