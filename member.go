@@ -254,13 +254,15 @@ func (m *Member) SubmitFile(ctx context.Context, name string, data []byte) (job 
 // what f writes to.
 func (m *Member) Singleton(ctx context.Context, name string, f func(ctx context.Context, token Token) error) error {
 	for {
-		lost := false
+		var lost bool
+		var said error // an error of f may speak of another lock
 		err := m.Lock(name).Do(ctx, func(ctx context.Context, token Token) error {
-			err := f(ctx, token)
+			said = f(ctx, token)
 			lost = errors.Is(context.Cause(ctx), ErrLost)
-			return err
+			return said
 		})
-		if !lost && !errors.Is(err, ErrLost) || ctx.Err() != nil {
+		lost = lost || said == nil && errors.Is(err, ErrLost)
+		if !lost || ctx.Err() != nil {
 			return err
 		}
 	}

@@ -283,6 +283,15 @@ func TestSingleton(t *testing.T) {
 		if turns != 3 || err == nil {
 			t.Errorf("%d turns, want 3: %v", turns, err)
 		}
+		err = members[0].Singleton(ctx, "reports", func(context.Context, rota.Token) error {
+			if turns++; turns > 4 {
+				return errors.New("called again")
+			}
+			return fmt.Errorf("another lock: %w", rota.ErrLost)
+		})
+		if turns != 4 || !errors.Is(err, rota.ErrLost) {
+			t.Errorf("%d turns, want 4: %v", turns, err)
+		}
 	})
 }
 
