@@ -22,6 +22,9 @@ func open(ctx context.Context, dir string, o Options) (*disk, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if dir == "" { // not the working directory: a setting is missing
+		return nil, errors.New("no directory is named: give one")
+	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err

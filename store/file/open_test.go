@@ -200,6 +200,20 @@ func TestOpenOnAFile(t *testing.T) {
 	}
 }
 
+// TestNoDirectory: without a name nothing is made in the working directory, whoever may enter it.
+func TestNoDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must.Succeed(t, os.Chmod(".", 0o700))
+	for _, o := range []Options{{}, {MustExist: true}, {ReadOnly: true}} {
+		if _, err := Open(deadline(t), "", o); err == nil || !strings.Contains(err.Error(), `in "": no directory is named`) {
+			t.Errorf("opened with %+v: %v", o, err)
+		}
+	}
+	if all := must.Get(os.ReadDir("."))(t); len(all) > 0 {
+		t.Errorf("it has made %v", all)
+	}
+}
+
 // Open waits for its turn no longer than ctx, and makes nothing with one that has ended.
 func TestOpenCancelled(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,7 @@ type handle interface {
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	d, err := open(ctx, dir, o.withDefaults())
 	if err != nil {
-		return nil, fmt.Errorf("open file store in %s: %w", dir, err)
+		return nil, fmt.Errorf("open file store in %s: %w", cmp.Or(dir, `""`), err)
 	}
 	h := full.NewVigilant(&rows{d}, full.Options{Place: d.dir, ReadOnly: o.ReadOnly, Logger: d.log})
 	return &Store{h, d}, nil

@@ -6,8 +6,8 @@
 // fenced by token as in the real supervisor, and the test decides whether the lease is valid. [Run] makes a type's
 // Runner and calls it once.
 //
-//	g, host := worktest.NewGrant(t, work.Definition{Config: []byte(`{"addr":"127.0.0.1:1"}`)})
-//	err := worktest.Run(t, tasks.TCP(), g)
+//	g, host := worktest.NewGrant(t, work.Definition{Config: []byte(`{"addr":"127.0.0.1:1","allow":["127.0.0.0/8"]}`)})
+//	err := worktest.Run(t, tasks.Builtin(tasks.Options{})["tcp"], g)
 //	s := host.Last(t, "tcp.up")
 //
 // # What is not guaranteed
