@@ -85,11 +85,13 @@ func (m *Member) OwnerOf(job, key string) (member string, token Token) {
 // Name is the member's name.
 func (m *Member) Name() string { return m.name }
 
-// Metric is a family of measurements of a member.
+// Metric is a family of measurements of a member: Name, Help, Kind ("gauge", "counter" or "histogram") and Values, each
+// with a Value and, where the family has a Label, the text of that. One of kind "histogram" has Durations in place of
+// Values: Count, Sum, and Upto, how many took at most 1, 5, 10, 50, 100, 250, 500 ms, 1, 2.5, 5, 10, 30, 60 and 600 s.
 type Metric = node.Metric
 
-// Metrics measures this member now, as plain data; api.NewCollector(m.Name(), m.Metrics) makes a collector for
-// Prometheus of it.
+// Metrics measures this member now, as plain data for the metrics library of the program. Names and labels are those of
+// the page docs/reference/metrics.md.
 func (m *Member) Metrics() []Metric { return append(m.node.Metrics(), view.Metrics(m.node.Value())...) }
 
 type memberKey struct{}
