@@ -96,8 +96,8 @@ func (m *Member) Metrics() []Metric { return append(m.node.Metrics(), view.Metri
 
 type memberKey struct{}
 
-// MemberFrom is the member that runs the task or function that ctx belongs to; nil for any other ctx, and in the command
-// rota and the binaries of package rotacmd, which have no Member.
+// MemberFrom is the member that runs the task or function that ctx belongs to; nil for any other ctx, and in the
+// command rota and the binaries of package rotacmd, which have no Member.
 func MemberFrom(ctx context.Context) *Member {
 	m, _ := ctx.Value(memberKey{}).(*Member)
 	return m
