@@ -43,8 +43,10 @@ type Config struct {
 	Sources map[string][]string
 	// Files are task files that the program itself has, such as an embed.FS, by name of the source. They are looked at
 	// again all 1.5 s.
-	Files        map[string]fs.FS
-	Publisher    Publisher     // gets the samples, and is run by the member; default: samples are counted and dropped
+	Files map[string]fs.FS
+	// Publisher gets the samples, and is run by the member, once: another member, also a later one of this process,
+	// needs another publisher. Leave waits for the end of its Run. Default: samples are counted and dropped.
+	Publisher    Publisher
 	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
 	// Hold, if not 0, is for rolling restarts: Leave announces a restart, moves nothing, and the others wait so long
 	// for a member of this name before they take its tasks. Nobody runs them meanwhile. All members of a cluster should
