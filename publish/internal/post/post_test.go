@@ -126,8 +126,7 @@ func TestASinkSends(t *testing.T) {
 				return nil, c.err
 			}
 			return &http.Response{StatusCode: c.status, Header: http.Header{"Retry-After": {c.after}, "Location": {"http://c:1/"},
-				"Date": {"Fri, 31 Dec 1999 23:59:00 GMT"}},
-				Body: io.NopCloser(strings.NewReader(c.said)), Request: r}, nil
+				"Date": {"Fri, 31 Dec 1999 23:59:00 GMT"}}, Body: io.NopCloser(strings.NewReader(c.said)), Request: r}, nil
 		})
 		s := sinkOf(c.o, c.judge)
 		var batch, retry []publish.Sample
