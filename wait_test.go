@@ -58,6 +58,12 @@ func TestWaitForWhatWasSubmittedElsewhere(t *testing.T) {
 					t.Error(err)
 				}
 				wantEnd(t, b.Wait(ctx, "nobody's"), "unknown")
+				way.Freeze() // in an outage what is known counts, after a while
+				began := time.Now()
+				if err := b.Wait(ctx, "job"); err != nil || time.Since(began) > 5*time.Second {
+					t.Errorf("while the store does not answer: %v after %v", err, time.Since(began))
+				}
+				way.Thaw()
 				way.Lose()
 				if err := b.Wait(ctx, "nobody's"); !errors.Is(err, store.ErrClosed) {
 					t.Errorf("without a store: %v", err)

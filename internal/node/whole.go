@@ -51,11 +51,14 @@ func (n *Node) Whole() cluster.Value {
 	return w.value
 }
 
-// Latest returns the whole value that the store has now, which this member may have yet to hear of.
+// Latest returns the whole value that the store has now, which this member may have yet to hear of. It waits for the
+// store as long as Whole does.
 func (n *Node) Latest(ctx context.Context) (cluster.Value, error) {
 	if n.member.Status().Light {
 		return n.Whole(), nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
 	return n.c.Protocol.Observe(ctx, n.c.Store, n.member.Value())
 }
 
