@@ -63,14 +63,15 @@ func runDemo(ctx context.Context, e env, on *stage, o demo.Options, rounds int, 
 	if err != nil {
 		return fmt.Errorf("find this binary: %w", err)
 	}
-	to := e.stdout
+	to, file := e.stdout, e.outFile()
 	if asJSON {
 		to = e.stderr
+		file, _ = to.(*os.File)
 	}
 	var screen demo.Screen = &demo.Plain{To: to}
 	done := func() {}
-	if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) && e.getenv("TERM") != "dumb" {
-		live := &demo.Live{To: to, Color: e.getenv("NO_COLOR") == "", Width: func() int { return width(f) }}
+	if file != nil && term.IsTerminal(int(file.Fd())) && e.getenv("TERM") != "dumb" {
+		live := &demo.Live{To: to, Color: e.getenv("NO_COLOR") == "", Width: func() int { return width(file) }}
 		screen, done = live, live.Close
 	}
 	var all []demo.Report

@@ -71,12 +71,13 @@ var errSilent = errors.New("failed")
 
 // execute runs the command line and returns its exit code.
 func execute(e env) int {
+	e.stdout = &printout{to: e.stdout}
 	root := newRoot(e)
 	root.SetArgs(e.args)
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
-	err := root.Execute()
+	err := cmp.Or(root.Execute(), e.written())
 	if err == nil {
 		return exitOK
 	}

@@ -120,7 +120,7 @@ func (t *tail) show(records []journal.Record) error {
 			return err
 		}
 	}
-	return nil
+	return t.o.written()
 }
 
 // follow goes on until ctx ends. The journal is not in the log, so it looks once a second.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (o *observer) watch(ctx context.Context, see func() (enough bool, err error
 	for {
 		if !o.away {
 			enough, err := see()
-			if told := o.outlast(ctx, err); told != nil || err == nil && enough {
+			if told := cmp.Or(o.written(), o.outlast(ctx, err)); told != nil || err == nil && enough {
 				return told
 			}
 		}

@@ -194,7 +194,7 @@ func (e env) openPublisher(text string) (publish.Publisher, string, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	switch {
 	case text == "stdout":
-		return publish.NewWriter("stdout", e.stdout, publish.Options{}), "stdout", nil
+		return publish.NewWriter("stdout", e.out(), publish.Options{}), "stdout", nil
 	case text == "none":
 		return nil, "", misused("--publish none alone, or leave it out", "publish none: there are other sinks")
 	case kind == "file" && rest != "":

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -56,8 +55,8 @@ const clearScreen = "\x1b[H\x1b[2J"
 
 // watchStatus shows the status again whenever the cluster may have changed. Only a terminal is cleared.
 func (o *observer) watchStatus(ctx context.Context) error {
-	out, isFile := o.stdout.(*os.File)
-	clears := isFile && term.IsTerminal(int(out.Fd())) && !o.json
+	out := o.outFile()
+	clears := out != nil && term.IsTerminal(int(out.Fd())) && !o.json
 	return o.watch(ctx, func() (bool, error) {
 		limited, cancel := context.WithTimeout(ctx, answerWithin)
 		defer cancel()
