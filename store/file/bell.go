@@ -105,7 +105,9 @@ func openBell(root *os.Root, o Options) (*bell, error) {
 	}
 	f, err := root.Open(bellName)
 	if errors.Is(err, fs.ErrNotExist) { // the database is there, or we would not have come here
-		return nil, fmt.Errorf("%s is there, but the file %s beside it is not: it was not made by Rota, or copied without its other files: %w", dbName, bellName, ErrDamaged)
+		return nil, fmt.Errorf("%w: %s is there, but the file %s beside it is not: it was not made by Rota, or copied"+
+			" without its other files (restore all of them, or start a member to go on with what is there)",
+			ErrDamaged, dbName, bellName)
 	}
 	if err != nil {
 		return nil, hinted(err)

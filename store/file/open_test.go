@@ -123,7 +123,8 @@ func TestObserver(t *testing.T) {
 		t.Fatalf("an observer alone reads %q, want one; %v", got, err)
 	}
 	must.Succeed(t, os.Remove(filepath.Join(dir, bellName)))
-	if s, err := Open(ctx, dir, Options{ReadOnly: true}); !errors.Is(err, ErrDamaged) {
+	if s, err := Open(ctx, dir, Options{ReadOnly: true}); !errors.Is(err, ErrDamaged) ||
+		!strings.Contains(err.Error(), "(restore all of them") {
 		t.Errorf("without its other files: %v, %v", s, err)
 	}
 }
