@@ -231,6 +231,9 @@ func newLogList(e env) *cobra.Command {
 		if left > 0 {
 			o.say("and %s before: %s", grouped(left), o.again("--all"))
 		}
+		if len(entries) == 0 {
+			o.say("no entry: the log ends at %s", grouped(int(o.value.Index())))
+		}
 		for _, x := range entries {
 			if err := show(o, x, o.printEntry); err != nil {
 				return err
