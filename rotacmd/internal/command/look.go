@@ -184,7 +184,10 @@ func (o *observer) printWhy(w *view.Why) error {
 		row("", w.Reason.Text)
 		row("next", o.try(w.Reason.Try))
 	}
-	if w.Cause != "" && w.From != "" {
+	switch {
+	case w.State == view.Moving || w.Next != "" || w.Reason != nil && w.Reason.Rule == "hold":
+		row("because", w.Cause) // it goes; the owner before this one is of an earlier move
+	case w.Cause != "" && w.From != "":
 		row("came", "from "+w.From+": "+w.Cause)
 	}
 	if len(w.Labels) > 0 {
