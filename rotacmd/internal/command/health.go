@@ -162,6 +162,9 @@ func (p *prober) ask(client *http.Client, r *http.Request, live bool) error {
 			printable(dash(said.Store)))
 		return err
 	}
+	if answer.StatusCode == http.StatusUnauthorized {
+		return failed("--api-token env:NAME; or --live, which needs no token", "%s does not say: %s", at, said.Error)
+	}
 	return failed("rota status --check", "not ready: %s", strings.Join(append(said.Reasons, said.Error), "; "))
 }
 

@@ -70,7 +70,7 @@ func TestHealth(t *testing.T) {
 	}{
 		{"health --live " + s.URL, exitOK, "ok"},
 		{"health --live " + elsewhere.URL, exitFailed, "is not a member of that store"},
-		{"health " + s.URL, exitFailed, "no valid token"},
+		{"health " + s.URL, exitFailed, "no valid token\ntry: --api-token"},
 		{"health --api-token env:T " + s.URL, exitFailed, "not ready: the store is away"},
 		{"health --live --tls-cert " + cert + " " + sealed.URL, exitOK, "ok"},
 		{"health --live " + sealed.URL, exitFailed, "certificate"},
