@@ -103,6 +103,7 @@ func (s *jobs) add(j cluster.Job) {
 	}
 	if j.Paused() {
 		shown.State, shown.PausedBy, shown.PausedMS = Paused, j.PausedBy, j.PausedMS
+		shown.SinceMS = j.PausedMS
 	}
 	for t := range j.TaskOrder() {
 		shown.Tasks = append(shown.Tasks, JobTask{

@@ -127,8 +127,8 @@ func TestPausedJobs(t *testing.T) {
 		var got []string
 		for _, j := range Of(v).Jobs(nil) {
 			task, ok := Of(v).taskOf(cluster.PartitionID(j.Job))
-			if j.State != Paused || j.PausedMS != 2000 || j.Ended() || !ok {
-				t.Errorf("job %s is %s since %d, ended: %t", j.Job, j.State, j.PausedMS, j.Ended())
+			if j.State != Paused || j.PausedMS != 2000 || j.SinceMS != 2000 || j.Ended() || !ok {
+				t.Errorf("job %s is %s since %d, %d, ended: %t", j.Job, j.State, j.PausedMS, j.SinceMS, j.Ended())
 			}
 			got = append(got, fmt.Sprintf("%s %s %s", j.Job, j.Tasks[0].State, task.State))
 		}

@@ -263,7 +263,8 @@ func (s *submission) tell(o *observer, a operate.Answer) error {
 	}
 	switch {
 	case known && job.Ended():
-		o.say("%s is %s already, by this very definition: nothing runs again · to run it again: --id with another name, or another version in the file", job.Job, job.State)
+		o.say("%s is %s already, by this very definition: nothing runs again · to run it again: --again, or --id with"+
+			" another name", job.Job, job.State)
 	case known:
 		o.say("%s is there already, by this very definition", job.Job)
 	default:
