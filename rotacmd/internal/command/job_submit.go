@@ -43,8 +43,6 @@ func newSubmit(e env) *cobra.Command {
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
 	queueFlag(flags)
 	s.typeFlags(flags)
-	flags.StringSliceVar(&s.allow.write, "allow-write", nil,
-		"directory that the members allow tasks of type files.write to write")
 	flags.BoolVar(&s.update, "update", false,
 		"let a live job of this id go on by the new definition; what is finished stays so")
 	flags.BoolVar(&s.again, "again", false, "run a job again that has ended, also one that was killed")
@@ -68,6 +66,8 @@ func (s *submission) typeFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
 	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil,
 		"directory that the members allow tasks of type tail to read")
+	flags.StringSliceVar(&s.allow.write, "allow-write", nil,
+		"directory that the members allow tasks of type files.write to write")
 }
 
 // submission is one job on its way.

@@ -34,7 +34,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference")
 
-const generated = "<!-- Generated: go test -run TestReferences -update ./rotacmd/internal/command -->\n"
+const generated = "<!-- Generated: go test ./rotacmd/internal/command -run TestReferences -update -->\n"
 
 // TestReferences compares the pages of docs/reference with the code that they describe.
 func TestReferences(t *testing.T) {
@@ -49,7 +49,7 @@ func TestReferences(t *testing.T) {
 		}
 		text := must.Get(os.ReadFile(path))(t)
 		if string(text) != page {
-			t.Errorf("%s is not up to date: go test -run TestReferences -update ./rotacmd/internal/command", path)
+			t.Errorf("%s is not up to date: go test ./rotacmd/internal/command -run TestReferences -update", path)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func commandsPage() string {
 	b.WriteString("# Commands\n" + generated + `
 What each command prints with ` + "`--help`" + `. Flags of ` + "`rota run`" + ` and ` + "`rota config`" + ` are in
 [configuration](configuration.md).
-Every command has ` + "`--help`" + ` and ` + "`--config FILE`" + `; those that read or change a cluster have ` +
+Every command has ` + "`--help`" + `; those with settings have ` + "`--config FILE`" + `, and those that read or change a cluster ` +
 		"`--store`" + `.
 `)
 	root := newRoot(env{getenv: func(string) string { return "" }})

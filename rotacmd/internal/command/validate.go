@@ -20,6 +20,7 @@ import (
 const validateHelp = `Checks task files and job files as a member does, without a store and without a member: for the CI of a repository of task files.
 
 A directory is read as rota run reads it: each .yaml, .yml and .json file in it and below it is a task. A file is read as rota job submit reads it.
+What members allow, such as allow-exec, may also stand in the environment or in rota.yaml, as for them.
 It exits 1 if something is wrong, and 2 if a path is not there.`
 
 // Validation is what rota validate prints as JSON.
@@ -54,7 +55,11 @@ func newValidate(e env) *cobra.Command {
 	asJSON := formatFlag(flags)
 	var s submission
 	s.typeFlags(flags)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	configFlag(flags)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := settle(e, cmd); err != nil {
+			return err
+		}
 		v, err := s.validate(e, args)
 		if err != nil {
 			return err
