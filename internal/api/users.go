@@ -45,7 +45,7 @@ const UserLine = "NAME ROLE sha256:HEX"
 func ParseUsers(text string) (Users, error) {
 	var all Users
 	lines := map[[sha256.Size]byte]int{}
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue

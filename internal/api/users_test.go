@@ -82,7 +82,7 @@ func TestUserFiles(t *testing.T) {
 		mode       os.FileMode
 	}{
 		{"# people\n\n  " + good + userLine("ann", "operate", "next"), "", 0o600},
-		{good, "", 0o440},
+		{good, "", 0o440}, {"\ufeff# people\r\n" + good, "", 0o600},
 		{good, "mode 0604", 0o604}, {good, "mode 0620", 0o620}, {good, "mode 0644", 0o644},
 		{"", "names no user", 0o600}, {"# ann\n", "names no user", 0o600},
 		{good + strings.Repeat("#\n", 1<<19), "more than 1048576 bytes", 0o600},

@@ -55,7 +55,7 @@ func Parse(text string) (s Script, err error) {
 		return s, &ScriptError{Line: 1, Reason: fmt.Sprintf("the script has %d bytes, at most %d are allowed",
 			len(text), MaxScript)}
 	}
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") // some editors write a byte order mark
 	for from := 0; from < len(lines); {
 		to := from
 		for to < len(lines) && strings.TrimSpace(lines[to]) != "" {

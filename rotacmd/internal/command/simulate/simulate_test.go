@@ -59,6 +59,19 @@ func play(text string, show func(*Report) error) error {
 	return nil
 }
 
+// TestMarkedScripts: a byte order mark and ends of lines of Windows are no part of a command.
+func TestMarkedScripts(t *testing.T) {
+	t.Parallel()
+	said := ""
+	must.Succeed(t, play("\ufeffjoin a\r\ncrash a\r\n", func(r *Report) error {
+		said += r.Command + ": " + r.Result + "\n"
+		return nil
+	}))
+	if said != "join a: accepted\ncrash a: accepted\n" {
+		t.Errorf("it says %q", said)
+	}
+}
+
 // The golden scripts of package cluster are in the same language: played here, the same is written, under the same
 // index, with the same outcome.
 func TestPlaysGoldenScripts(t *testing.T) {
