@@ -99,13 +99,15 @@ func TestWhyInWords(t *testing.T) {
 		Storage: &journal.Storage{Lines: []string{"old line"}}}
 	must.Succeed(t, o.printWhy(&view.Why{
 		Task: view.Task{Task: "x", State: view.Moving, Owner: "a", Next: "b", SinceMS: at(time.Minute), From: "c",
-			Cause: "c left", Token: 7, Slots: []string{"a:1"}},
+			Cause: "a is draining", Token: 7, Slots: []string{"a:1"}},
 		Labels: map[string]string{"zone": "z"}, LastRoundMS: at(3 * time.Minute), NextRoundMS: at(-2 * time.Minute),
 		NotRunning: []view.Task{{Task: "x#k", State: "waiting", Reason: &view.Reason{Rule: "pin", Text: "b is away"}}},
 		History:    []journal.Record{old},
 	}))
-	must.Succeed(t, o.printWhy(&view.Why{Task: view.Task{Task: "y", State: view.Malformed},
-		History: []journal.Record{old, {AtMS: at(0), Kind: journal.Malformed}}}))
+	must.Succeed(t, o.printWhy(&view.Why{
+		Task:    view.Task{Task: "y", State: view.Malformed, Owner: "a", From: "c", Cause: "c left"},
+		History: []journal.Record{old, {AtMS: at(0), Kind: journal.Malformed}},
+	}))
 	for _, c := range []view.Command{{Said: "kill-job x", Accepted: true}, {Said: "kill-job y", Reason: "no such job"}} {
 		must.Succeed(t, o.printEntry(view.Entry{Index: 3, AtMS: at(0), Writer: "w", Duplicate: c.Accepted,
 			Commands: []view.Command{c}}))
@@ -113,7 +115,7 @@ func TestWhyInWords(t *testing.T) {
 	o.journaled(operate.Answer{Unheard: errors.New("deaf")})
 	o.journaled(operate.Answer{Unjournaled: errors.New("full")})
 	if text := out.String(); !containsAll(text, []string{
-		"x is moving on a, on its way to b since 11:59:00 (1m).\n", "  came    from c: c left\n", "  labels  zone=z\n",
+		"x is moving on a, on its way to b since 11:59:00 (1m).\n  because a is draining\n", "y is malformed on a.\n  came    from c: c left\n", "  labels  zone=z\n",
 		"  token   7\n", "  slots   a:1\n", "  rounds  last at 11:57:00, next at 12:02:00\n",
 		"  part    x#k is waiting: pin: b is away\n", "history\n  11:00:00  run-error  no\n",
 		"\n3  12:00:00  w  (a duplicate: did nothing) kill-job x\n3  12:00:00  w  kill-job y (did nothing: no such job)\n",
