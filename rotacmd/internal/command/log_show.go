@@ -233,6 +233,8 @@ func newLogList(e env) *cobra.Command {
 		}
 		if len(entries) == 0 {
 			o.say("no entry: the log ends at %s", grouped(int(o.value.Index())))
+		} else if first := entries[0].Index; *from > 0 && first > *from {
+			o.say("the log begins at %s: what is older is in a snapshot alone", grouped(int(first)))
 		}
 		for _, x := range entries {
 			if err := show(o, x, o.printEntry); err != nil {

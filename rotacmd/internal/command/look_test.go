@@ -223,3 +223,17 @@ func TestNoCommandDialsARecord(t *testing.T) {
 		}
 	}
 }
+
+// TestListOfATrimmedLog: who asks for entries that are gone is told where the log begins.
+func TestListOfATrimmedLog(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"web": {Tasks: []cluster.TaskSpec{{Name: "web", Type: "noop"}}}})
+	must.Succeed(t, w.st.SaveSnapshot(t.Context(), store.Record{Index: uint64(w.value.Index()), Data: w.value.Snapshot()}))
+	must.Succeed(t, w.st.Trim(t.Context(), uint64(w.value.Index())))
+	w.say(cluster.KillJob{Job: "web"})
+	for from, want := range map[string]bool{"1": true, fmt.Sprint(w.value.Index()): false} {
+		_, said, code := w.rota("log", "list", "--from", from, "--store", "file:store")
+		if told := strings.Contains(said, fmt.Sprintf("the log begins at %d", w.value.Index())); told != want || code != 0 {
+			t.Errorf("from %s it says %q, %d", from, said, code)
+		}
+	}
+}

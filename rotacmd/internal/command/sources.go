@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,7 +71,11 @@ func (c *config) openFiles(name, text string) (fs.FS, error) {
 }
 
 func (c *config) declareOne(name, dir string) error {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		return misused(filepath.Dir(dir), "%s is a file: give the directory of task files", dir)
+	}
+	if err != nil {
 		return misused("mkdir "+dir+", or another directory", "%s is not a directory of task files", dir)
 	}
 	c.node.Sources[name] = append(c.node.Sources[name], dir)
