@@ -66,6 +66,8 @@ func (s *submission) typeFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
 	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil,
 		"directory that the members allow tasks of type tail to read")
+	flags.StringSliceVar(&s.allow.net, "allow-net", nil,
+		"private address ranges (CIDR) that the members allow tasks to connect to")
 	flags.StringSliceVar(&s.allow.write, "allow-write", nil,
 		"directory that the members allow tasks of type files.write to write")
 }
