@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -500,7 +501,9 @@ func TestEvents(t *testing.T) {
 				Duplicate: duplicate,
 			}
 		}
-		r := start(t, open(), protocol.Config{Events: events}, func(ev member.Event) []member.Effect {
+		var log strings.Builder
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		r := start(t, open(), protocol.Config{Events: events, Logger: logger}, func(ev member.Event) []member.Effect {
 			if _, ok := ev.(member.Woken); !ok {
 				return []member.Effect{member.Halt{Err: errors.New("wrong")}}
 			}
@@ -525,6 +528,11 @@ func TestEvents(t *testing.T) {
 			"did two", "changed", "removed: silent"}
 		if !slices.Equal(heard, want) {
 			t.Errorf("heard %q\nwant  %q", heard, want)
+		}
+		for _, said := range []string{"the store does not answer", "the store answers again"} {
+			if !strings.Contains(log.String(), said) {
+				t.Errorf("a log of warnings does not say that %s: %s", said, log.String())
+			}
 		}
 	})
 }

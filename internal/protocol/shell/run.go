@@ -201,7 +201,7 @@ func (l *loop[S]) storeChanged(problem string) {
 		return
 	}
 	away := time.Since(l.lostAt)
-	l.c.Logger.Info("the store answers again", "after", away)
+	l.c.Logger.Warn("the store answers again", "after", away)
 	if l.c.Events.StoreBack != nil {
 		l.c.Events.StoreBack(away)
 	}
