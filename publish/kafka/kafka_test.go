@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
@@ -78,7 +79,7 @@ func TestEachRecordIsJudgedAndASeriesKeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	var batch []publish.Sample
 	for i, name := range []string{"a", "b", "a", "b", "c", "a"} {
-		batch = append(batch, publish.Sample{Name: name, Points: []publish.Point{{AtMS: int64(i)}}})
+		batch = append(batch, publish.Sample{Name: name, Points: []publish.Point{{AtMS: int64(i)}, {AtMS: 9}}})
 	}
 	s := &sink{"t", verdicts{"2": kerr.NotEnoughReplicas, "4": kerr.MessageTooLarge}}
 	out := s.Send(t.Context(), batch)
@@ -103,6 +104,10 @@ func TestEachRecordIsJudgedAndASeriesKeepsItsOrder(t *testing.T) {
 	s.p = verdicts{"0": context.Canceled}
 	if out := s.Send(ctx, batch[:1]); len(out.Retry) != 1 || !strings.Contains(out.Err.Error(), "over") {
 		t.Errorf("the time was over: %+v", out)
+	}
+	s.p = verdicts{"0": kerr.MessageTooLarge}
+	if out := s.Send(ctx, batch[:1]); !errors.Is(out.Err, kerr.MessageTooLarge) {
+		t.Errorf("it was too large before the time was over: %+v", out)
 	}
 }
 
@@ -143,6 +148,7 @@ func TestWhatMayPass(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{{}, {Topic: "a/b"}, {Topic: ".."}, {Topic: "t", User: "u"},
+		{Topic: "t", Password: publishtest.Secret},
 		{Topic: "t", User: "u", Password: publishtest.Secret, Mechanism: "md5"}} {
 		if _, err := New(o); err == nil || strings.Contains(err.Error(), publishtest.Secret) {
 			t.Errorf("%v: %v", o.Topic, err)
@@ -151,8 +157,12 @@ func TestOptions(t *testing.T) {
 	s, err := New(Options{Topic: "t", User: "u", Password: "p"})
 	must.Succeed(t, err)
 	// The client would count it from when a sample was measured: what had waited for a broker would never be sent.
-	if limit := s.(*sink).p.(*kgo.Client).OptValue(kgo.RecordDeliveryTimeout); limit != time.Duration(0) {
+	client := s.(*sink).p.(*kgo.Client)
+	if limit := client.OptValue(kgo.RecordDeliveryTimeout); limit != time.Duration(0) {
 		t.Errorf("a record may be %v old", limit)
+	}
+	if m := client.OptValue(kgo.SASL).([]sasl.Mechanism); len(m) != 1 || m[0].Name() != "SCRAM-SHA-512" {
+		t.Errorf("the usual mechanisms are %v", m)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -143,6 +144,13 @@ func TestOptions(t *testing.T) {
 		if _, err := New(o); err == nil || strings.Contains(err.Error(), publishtest.Secret) {
 			t.Errorf("%v: %v", o.Subject, err)
 		}
+	}
+	var with nc.Options
+	for _, set := range (&line{o: Options{Token: "t", TLS: &tls.Config{}}}).options() {
+		must.Succeed(t, set(&with))
+	}
+	if with.Token != "t" || !with.Secure || with.ReconnectBufSize >= 0 {
+		t.Errorf("a connection with a token and TLS has %+v", with)
 	}
 	s, err := New(Options{Subject: "a.b", Servers: []string{"127.0.0.1:1"}})
 	must.Succeed(t, err)

@@ -16,27 +16,30 @@ import (
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	publishtest.Run(t, publishtest.Rig{Open: func(t *testing.T, s *publishtest.Script) publish.Sink {
-		return New(Options{Token: publishtest.Secret,
-			Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
-				if r.URL.Path != "/api/v1/write" || r.Header.Get("Content-Encoding") != "snappy" ||
-					r.Header.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" {
-					t.Errorf("%s with %v", r.URL.Path, r.Header)
-				}
-				plain, err := s2.Decode(nil, body)
-				if err != nil {
-					t.Error(err)
-				}
-				for _, series := range wiretest.All(plain, requestSeries) {
-					name := wiretest.All(wiretest.All(series, seriesLabels)[0], labelValue)[0]
-					for _, p := range wiretest.All(series, seriesSamples) {
-						bits, _ := protowire.ConsumeFixed64(p[1:])
-						s.Take(string(name), math.Float64frombits(bits))
+	for _, path := range []string{"", "/api/v1/write"} {
+		publishtest.Run(t, publishtest.Rig{Open: func(t *testing.T, s *publishtest.Script) publish.Sink {
+			return New(Options{Token: publishtest.Secret, Path: path,
+				Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
+					if r.URL.Path != "/api/v1/write" || r.Header.Get("Content-Encoding") != "snappy" ||
+						r.Header.Get("Authorization") != "Bearer "+publishtest.Secret ||
+						r.Header.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" {
+						t.Errorf("%s with %v", r.URL.Path, r.Header)
 					}
-				}
-				return http.StatusNoContent, nil
-			})})
-	}})
+					plain, err := s2.Decode(nil, body)
+					if err != nil {
+						t.Error(err)
+					}
+					for _, series := range wiretest.All(plain, requestSeries) {
+						name := wiretest.All(wiretest.All(series, seriesLabels)[0], labelValue)[0]
+						for _, p := range wiretest.All(series, seriesSamples) {
+							bits, _ := protowire.ConsumeFixed64(p[1:])
+							s.Take(string(name), math.Float64frombits(bits))
+						}
+					}
+					return http.StatusNoContent, nil
+				})})
+		}})
+	}
 }
 
 func TestBytes(t *testing.T) {
