@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,12 +52,15 @@ func TestOutputThatOthersHold(t *testing.T) {
 	r, p, out := newRoom(t, Options{NoGroup: true}), newPipe(t), &bytes.Buffer{}
 	begun, begin := gate(t)
 	c := sh("echo well; (setsid env -i sh -c 'echo $$ >" + p.path + "; exec sleep 1000' &); read go <" + begun)
-	c.Stdout = out
+	c.Stdout, c.Env = out, slices.Grow(c.Env, 1)
 	ended := make(chan error, 1)
 	go func() { ended <- must.Err(r.Run(t.Context(), c)) }()
 	other := p.next(t)
 	defer unix.PidfdSendSignal(other, unix.SIGKILL, nil, 0)
 	begin()
+	if mark := c.Env[:2][1]; mark != "" {
+		t.Errorf("the environment that was given has the mark of one program: %s", mark)
+	}
 	if err := <-ended; err != nil || out.String() != "well\n" || !alive(t, other) {
 		t.Errorf("%v, it said %q; the other one is alive: %t", err, out, alive(t, other))
 	}
@@ -80,6 +84,9 @@ func adopt() string {
 	}
 	if err := waitUnreaped(own.Process.Pid); err != nil {
 		return err.Error()
+	}
+	if _, lives := look(own.Process.Pid); lives {
+		return "a zombie counts as one that lives"
 	}
 	for range 2 {
 		if _, err := r.Run(context.Background(), sh("(setsid sleep 1000 &)")); err != nil {
@@ -113,6 +120,10 @@ func TestAGroupThatCannotBeEnded(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- must.Err(r.Run(t.Context(), sh("echo $$ >"+p.path+"; sleep 1000"))) }()
 	program := p.next(t)
+	over, end := context.WithCancel(t.Context())
+	if end(); awaitEnd(over, program) == nil {
+		t.Error("a program that lives has ended")
+	}
 	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
 	if err := EndAll(ctx, Place{Mark: r.Place().Mark, Group: dir}); err == nil || alive(t, program) {
