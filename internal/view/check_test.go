@@ -84,8 +84,9 @@ func (p *played) wrong() string {
 	if err != nil {
 		return err.Error()
 	}
-	if n := len(st.Problems); st.Problems == nil || n > view.MaxProblems || n == view.MaxProblems && st.More != 9 {
-		p.t.Errorf("the list of problems is not there, or has not at most 100 of 109: %d, and %d more", n, st.More)
+	if n := len(st.Problems); st.Problems == nil || n > view.MaxProblems || n == view.MaxProblems && st.More != 9 ||
+		st.Differing > 0 && st.Problems[0].State != view.SourcesDiffer {
+		p.t.Errorf("not at most 100 of 109 problems, the sources first: %d, and %d more", n, st.More)
 	}
 	for _, told := range st.Problems {
 		if told.State == "" || told.Task+told.Member == "" || told.Text == "" || told.Try == "" ||

@@ -80,21 +80,21 @@ func TestStatesAreCorrected(t *testing.T) {
 	for id, state := range map[cluster.PartitionID]string{"j#x": BackingOff, "j#y": Failing} {
 		p, _ := v.Partition(id)
 		s.runs[id] = failingRun{node.FailingRun{Partition: id, Token: p.Token, State: state, SinceMS: 5_000, Rounds: 7,
-			Failures: map[string]int64{BackingOff: 3, Failing: 1}[state], Message: "refused"}, 9_000}
+			Failures: 3, Message: "refused " + string(id)}, 9_000}
 	}
 	want := TaskCounts{Total: 3, Running: 1, Failing: 1, BackingOff: 1}
 	_, counts := s.Counts()
 	job, _ := s.Job("j")
 	if st, whole := s.Status(), job.Tasks[0]; st.Tasks != want || counts != want || whole.State != BackingOff ||
-		whole.Partitions != want || whole.Failures != 3 {
+		whole.Partitions != want || whole.Failures != 3 || whole.Message != "refused j#x" {
 		t.Errorf("status %+v, counts %+v, job %+v", st.Tasks, counts, whole)
 	}
 	x, _ := v.Partition("j#y")
-	x.Message = "what was wrong before"
-	task := s.Task(x)
-	if task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 ||
-		task.FailureText() != "1 of 7 rounds, last: refused" {
-		t.Errorf("got %+v", task)
+	x.Message, x.Attempts = "what was wrong before", 4
+	task, whole := s.Task(x), JobTask{}
+	if newJobs(s).count(&whole, x); task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 ||
+		task.FailureText() != "4 of 7 rounds, last: refused j#y" || whole.Message != task.Message {
+		t.Errorf("got %+v, its job %+v", task, whole)
 	}
 	if x.Offered = true; Of(v).Task(x).State != Offered {
 		t.Errorf("what is offered is %s", Of(v).Task(x).State)
@@ -127,8 +127,10 @@ func TestPausedJobs(t *testing.T) {
 		var got []string
 		for _, j := range Of(v).Jobs(nil) {
 			task, ok := Of(v).taskOf(cluster.PartitionID(j.Job))
-			if j.State != Paused || j.PausedMS != 2000 || j.SinceMS != 2000 || j.Ended() || !ok {
-				t.Errorf("job %s is %s since %d, %d, ended: %t", j.Job, j.State, j.PausedMS, j.SinceMS, j.Ended())
+			if j.State != Paused || j.PausedMS != 2000 || j.SinceMS != 2000 || j.Ended() || !ok ||
+				j.Job == "pool" && j.Tasks[0].Reason != nil { // a slot has reasons of its own
+				t.Errorf("job %s is %s since %d, %d, ended: %t, %+v", j.Job, j.State, j.PausedMS, j.SinceMS, j.Ended(),
+					j.Tasks)
 			}
 			got = append(got, fmt.Sprintf("%s %s %s", j.Job, j.Tasks[0].State, task.State))
 		}

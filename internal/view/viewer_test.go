@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/internal/view"
@@ -23,23 +24,31 @@ func TestWhatAViewerAdds(t *testing.T) {
 	ctx := t.Context()
 	p := newPlayed(t)
 	p.flows("flow", true)
-	p.submit("x", cluster.TaskSpec{Definition: []byte(`{"every_ms":3600000}`)})
+	x := p.submit("x", cluster.TaskSpec{Definition: []byte(`{"every_ms":3600000}`)})
+	p.write(node.FailingPrefix+string(x.Owner), node.Failing{Member: string(x.Owner),
+		Runs: []node.FailingRun{{Partition: "x", Token: x.Token, State: view.Failing, Failures: 1}}})
 	p.write("position/x", map[string]any{"partition": "x", "token": 1, "round_ms": time.Now().UnixMilli()})
 	j, _ := p.f.v.Job("flow")
 	must.Succeed(t, must.Err(p.docs.Commit(ctx, supervisor.FlowName(&j), store.Unit{Name: "end",
 		Outputs: []store.Put{{Shard: store.Shard{Edge: "end/write"}, Data: []byte("c")}}})))
 	past := []journal.Record{{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli()}}
 	p.append(past[0])
+	p.append(journal.Record{Kind: journal.Moved, Partition: "x", AtMS: time.Now().Add(-59 * time.Minute).UnixMilli()})
 	p.beat("a", 0)
 	p.beat("b", 0)
 	for want, do := range map[string]func(view.Viewer, view.Sight) (any, error){
 		`"malformed":1,"differing":0,"dead_letters":2`: func(w view.Viewer, s view.Sight) (any, error) {
-			return w.Status(ctx, s)
+			st, err := w.Status(ctx, s)
+			if err == nil && st.Moves.LastHour != 1 {
+				t.Errorf("it moved 59 minutes ago: %+v", *st.Moves)
+			}
+			return st, err
 		},
 		`"malformed":{"rule":"malformed"`: func(w view.Viewer, s view.Sight) (any, error) {
 			why, _, err := w.Why(ctx, s, "x", past)
-			if err == nil && (why.LastRoundMS == 0 || why.NextRoundMS-why.LastRoundMS != 3_600_000) {
-				t.Errorf("rounds at %d and %d", why.LastRoundMS, why.NextRoundMS)
+			if err == nil && (why.State != view.Failing || why.LastRoundMS == 0 ||
+				why.NextRoundMS-why.LastRoundMS != 3_600_000) {
+				t.Errorf("it is %s, rounds at %d and %d", why.State, why.LastRoundMS, why.NextRoundMS)
 			}
 			return why, err
 		},
