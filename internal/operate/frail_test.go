@@ -96,8 +96,10 @@ func TestFromOutside(t *testing.T) {
 	c := Outside(replica.Protocol{}, faults.NewFaulty(docs, f.plan), "ann")
 	o := New(c, docs, nil, nil, "ann")
 	var refused *RefusedError
-	if _, err := o.Pause(ctx, "x"); !errors.As(err, &refused) || refused.Reason != "there is no cluster here yet" {
-		t.Error(err)
+	for _, err := range []error{must.Err(o.Pause(ctx, "x")), must.Err(o.Drain(ctx, "a"))} {
+		if !errors.As(err, &refused) || refused.Reason != "there is no cluster here yet" {
+			t.Error(err)
+		}
 	}
 	for f.fails = 1; f.fails < 4; f.fails++ { // the reads before its client is there
 		f.calls = 0
@@ -118,7 +120,7 @@ func TestFromOutside(t *testing.T) {
 	over, cancel := context.WithCancelCause(ctx)
 	cancel(io.EOF)
 	w, _, _ := newWorld(t)
-	never := New(&late{w, w.v, make(chan struct{})}, nil, nil, nil, "ann")
+	never := New(&late{world: w, seen: w.v, changed: make(chan struct{})}, nil, nil, nil, "ann")
 	if _, err := never.Submit(over, "x", spec("check"), 0); !errors.Is(err, io.EOF) {
 		t.Errorf("who waits no longer for what never comes: %v", err)
 	}
