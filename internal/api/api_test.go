@@ -89,7 +89,7 @@ func milliseconds(n int64) *int64 { return &n }
 func config(t *testing.T) api.Config {
 	v := world(t)
 	return api.Config{
-		Value: func() cluster.Value { return v }, Store: "file:data", Protocol: "replica",
+		Value: func() cluster.Value { return v }, Store: "file:data", Member: "a", Protocol: "replica",
 		Journal: records{all: []journal.Record{
 			{AtMS: 1, Kind: journal.Moved, Partition: "runs", From: "b", To: "a", GapMS: milliseconds(12)},
 			{AtMS: 2, Kind: journal.Moved, Partition: "waits", From: "b", To: "a"},
