@@ -21,3 +21,15 @@ func TestLongPaths(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAListenerThatEnds: it leaves no descriptor of the directory.
+func TestAListenerThatEnds(t *testing.T) {
+	t.Parallel()
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+	must.Succeed(t, must.Get(localsock.Listen(dir, "a"))(t).Close())
+	for _, fd := range must.Get(filepath.Glob("/proc/self/fd/*"))(t) {
+		if path, _ := os.Readlink(fd); strings.HasPrefix(path, dir) { // it may have been closed meanwhile
+			t.Errorf("%s is open", path)
+		}
+	}
+}

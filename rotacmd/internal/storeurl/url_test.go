@@ -59,8 +59,8 @@ func TestParameters(t *testing.T) {
 	t.Parallel()
 	pw := filepath.Join(t.TempDir(), "pw")
 	must.Succeed(t, os.WriteFile(pw, []byte("from-file\n"), 0o600))
-	u := must.Get(parse(t, "nats://h?user=al&password=file:"+pw+"&replicas=3&tls=on&server-name=s&timeout=2s"))(t)
-	if u.User != "al" || u.Password != "from-file" || u.Replicas != 3 || u.TLS == nil || u.TLS.ServerName != "s" ||
+	u := must.Get(parse(t, "nats://h?user=al&password=file:"+pw+"&replicas=5&tls=on&server-name=s&timeout=2s"))(t)
+	if u.User != "al" || u.Password != "from-file" || u.Replicas != 5 || u.TLS == nil || u.TLS.ServerName != "s" ||
 		u.Timeout.Seconds() != 2 {
 		t.Errorf("%+v", u)
 	}

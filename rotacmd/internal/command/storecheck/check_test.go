@@ -115,10 +115,26 @@ func (readOnly) Append(context.Context, []byte) (uint64, error) {
 	return 0, errors.New("append: permission denied")
 }
 
-// forgetful loses what it has acknowledged.
-type forgetful struct{ bare }
+// forgetful has lost something of what it has acknowledged.
+type forgetful struct {
+	bare
+	lose func(*store.Page)
+}
 
-func (f forgetful) Read(context.Context, uint64, int) (store.Page, error) { return store.Page{}, nil }
+func (f forgetful) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	p, err := f.bare.Read(ctx, after, limit)
+	f.lose(&p)
+	return p, err
+}
+
+// old reads another version than was acknowledged.
+type old struct{ bare }
+
+func (o old) Get(ctx context.Context, key string) (store.Doc, error) {
+	d, err := o.bare.Get(ctx, key)
+	d.Version += "0"
+	return d, err
+}
 
 // stuck gives each record the same index.
 type stuck struct{ bare }
@@ -214,7 +230,11 @@ func TestABadStoreIsFoundOut(t *testing.T) {
 		{"careless", "conditional write", "a second creation was taken",
 			func(b bare) store.Full { return careless{b} }},
 		{"read only", "append", "permission denied", func(b bare) store.Full { return readOnly{b} }},
-		{"forgetful", "read", "was acknowledged", func(b bare) store.Full { return forgetful{b} }},
+		{"forgetful", "read", "was acknowledged",
+			func(b bare) store.Full { return forgetful{b, func(p *store.Page) { p.Records = nil }} }},
+		{"behind", "read", "was acknowledged",
+			func(b bare) store.Full { return forgetful{b, func(p *store.Page) { p.Head-- }} }},
+		{"old", "conditional write", "was acknowledged, and", func(b bare) store.Full { return old{b} }},
 		{"stuck", "append", "index 1 after 1", func(b bare) store.Full { return stuck{b} }},
 		{"cutting", "snapshot", "is read at", func(b bare) store.Full { return cutting{b} }},
 		{"lenient", "conditional write", "an old version was taken", func(b bare) store.Full { return lenient{b} }},
