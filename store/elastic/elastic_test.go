@@ -126,6 +126,8 @@ func TestSwaps(t *testing.T) {
 		"no shard": {write, []fakeAnswer{says("_create", 503, "unavailable_shards_exception")}, "", store.ErrUnknown},
 		"connection broke": {write, []fakeAnswer{{verb: "_create", err: syscall.ECONNRESET}}, "",
 			store.ErrUnavailable}, // the fake has no connection
+		"an answer that breaks off": {write, []fakeAnswer{{verb: "_create", status: 201, err: syscall.ECONNRESET}}, "",
+			store.ErrUnknown},
 		"an odd good answer": {write, []fakeAnswer{{verb: "_create", status: 200, body: "{}"}}, "", store.ErrUnknown},
 		"deleted":            {remove, []fakeAnswer{deleted}, "", nil},
 		"deleted, where another's is": {remove,
@@ -168,6 +170,7 @@ func TestServersInTurn(t *testing.T) {
 	}{
 		"a change":            {false, []fakeAnswer{fails, good, good}, "abb", nil},
 		"a change, all down":  {false, []fakeAnswer{fails, fails, good}, "aba", store.ErrUnavailable},
+		"a redirection":       {false, []fakeAnswer{{status: 307}, good}, "aa", nil},
 		"a read":              {true, []fakeAnswer{down, good, good}, "abb", nil},
 		"a read, all away":    {true, []fakeAnswer{fails, down, fails, good}, "abab", store.ErrUnavailable},
 		"a read, late answer": {true, []fakeAnswer{fails, down, good, good}, "abaa", nil},
@@ -353,6 +356,7 @@ func TestRefresh(t *testing.T) {
 		{200, `{`, "the answer to _refresh"},
 		{403, `{"error":{"type":"security_exception","reason":"action [indices:admin/refresh] is unauthorized"}}`,
 			"grant the user"},
+		{405, `{"error":"Incorrect HTTP method"}`, "Incorrect HTTP method"},
 	} {
 		s, _ := handle(t, fakeAnswer{verb: "_refresh", status: c.status, body: c.body})
 		err := s.refresh(t.Context())

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/driver"
@@ -28,7 +30,7 @@ type fakeAnswer struct {
 	verb   string // part of the request's path that it is for
 	status int
 	body   string
-	err    error // instead: the connection broke after the request was sent
+	err    error // instead; behind the body where there is a status: the connection broke
 }
 
 func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -42,11 +44,12 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a := f.answers[0]
 	f.answers = f.answers[1:]
-	if a.err != nil {
+	if a.status == 0 {
 		return nil, a.err
 	}
-	return &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(a.body)),
-		Request: r}, nil
+	body := io.MultiReader(strings.NewReader(a.body), iotest.ErrReader(cmp.Or(a.err, io.EOF)))
+	return &http.Response{StatusCode: a.status, Header: http.Header{"Location": {"http://elsewhere/"}},
+		Body: io.NopCloser(body), Request: r}, nil
 }
 
 // handle is a handle whose server gives these answers, and no other ones.

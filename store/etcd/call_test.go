@@ -68,6 +68,19 @@ func TestSilentLines(t *testing.T) {
 	}
 }
 
+// TestWhatIsAskedAgain: a read, where the server may be there soon.
+func TestWhatIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{rpctypes.ErrGRPCRequestTooManyRequests: true, rpctypes.ErrGRPCNoLeader: true,
+		rpctypes.ErrGRPCInvalidAuthToken: true, context.DeadlineExceeded: true,
+		status.Error(codes.Unavailable, ""): true, rpctypes.ErrGRPCPermissionDenied: false,
+		rpctypes.ErrGRPCCorrupt: false, errors.New("anything"): false} { // order-free: each is judged alone
+		if got := passing(err); got != want {
+			t.Errorf("%v: %t", err, got)
+		}
+	}
+}
+
 var errGaveUp = errors.New("the caller gave up")
 
 // TestAVersionIsItsOwnText: what is no version that the store has given is none of a key, whatever it stands for.
@@ -141,6 +154,12 @@ func TestServerVersions(t *testing.T) {
 		"4.0.0": true, "by hand": true} { // order-free
 		if err := checkVersion(version); (err == nil) != fine {
 			t.Errorf("%s: %v", version, err)
+		}
+	}
+	for alarm, fine := range map[string]bool{"memberID:1 alarm:NOSPACE": false, "memberID:1 alarm:CORRUPT": false,
+		"etcdserver: no leader": true} { // order-free
+		if err := checkAlarms([]string{alarm}); (err == nil) != fine || !fine && !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v", alarm, err)
 		}
 	}
 }

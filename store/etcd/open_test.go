@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -75,4 +76,11 @@ func TestBadOptions(t *testing.T) {
 		"user alone":              refusal.Says(at(Options{User: "me"}, here), nil, "give both"),
 		"password alone":          refusal.Says(at(Options{Password: refusal.Secret}, here), nil, "give both"),
 	})
+	o := must.Get(at(Options{Prefix: "/a/b/", TLS: &tls.Config{}}, "h").withDefaults())(t)
+	if o.Prefix != "a/b" || o.urls()[0] != "https://h:2379" {
+		t.Errorf("prefix %q, servers %q", o.Prefix, o.urls())
+	}
+	if c := newNamedTLS(&tls.Config{ServerName: "n"}).Clone().(namedTLS); c.name != "n" {
+		t.Errorf("a clone asks the server for the name %q", c.name)
+	}
 }

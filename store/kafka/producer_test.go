@@ -54,7 +54,8 @@ func TestBatch(t *testing.T) {
 // TestFitting: what fits into a batch makes one that Kafka takes, and one record more would not, or might not.
 func TestFitting(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{0, 1, 63, 64, 2000, 2048, 16_000, 1 << 18, MaxRecord + 1, MaxRecord + 1 + overhead/2} {
+	for _, size := range []int{0, 1, 63, 64, 2000, 2048, 16_000, 116_463, 1 << 18, MaxRecord + 1,
+		MaxRecord + 1 + overhead/2} { // 116,463: nine make the largest batch that there is
 		records := slices.Repeat([][]byte{make([]byte, size)}, 2*batchMost)
 		n := fitting(records)
 		if len((&producer{}).batch(records[:max(n, 1)])) > maxBatch || n < 1 || n > batchMost {
@@ -180,11 +181,14 @@ func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"none": {},
 		"all": {Brokers: []string{"k1:9092", "[::1]:9092"}, Name: "weather.eu-1_x", User: "rota", Password: "x",
-			Mechanism: "plain", Replicas: 3},
+			Mechanism: "plain", Replicas: 9},
 	} {
 		if err := o.withDefaults().validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if o := (Options{ReadOnly: true}).withDefaults(); !o.MustExist {
+		t.Error("who only reads may make the topics")
 	}
 }
 

@@ -69,6 +69,21 @@ func TestAsked(t *testing.T) {
 	}
 }
 
+// TestWhatComesTooLateIsDropped: nobody else would close it.
+func TestWhatComesTooLateIsDropped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		dropped := make(chan int, 1)
+		_, err := within(ctx, func() (int, error) { time.Sleep(time.Minute); return 7, nil }, // waits: in virtual time
+			func(n int) { dropped <- n })
+		if n := <-dropped; n != 7 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%d is dropped, %v", n, err)
+		}
+	})
+}
+
 // TestWhatARefusalMeans gives a write the refusals of leaders, replaced ones and the present one, each with the newest
 // message of the subject.
 func TestWhatARefusalMeans(t *testing.T) {
@@ -82,6 +97,7 @@ func TestWhatARefusalMeans(t *testing.T) {
 		want     error    // nil: the write was done
 	}{
 		"somebody else was first":             {expected: 1, to: 2, chain: []string{"first", "theirs"}, want: errMoved},
+		"no number, and others were":          {expected: 1, chain: []string{"first", "a", "b"}, want: errMoved},
 		"many others were":                    {expected: 1, to: 4, chain: []string{"first", "a", "b", "c"}, want: errMoved},
 		"an old leader refused what was done": {expected: 2, to: 1, chain: []string{"older", "first", mine}},
 		"refused without a number, and done":  {expected: 1, chain: []string{"first", mine}},
@@ -121,6 +137,7 @@ func TestWhatErrorCodesProve(t *testing.T) {
 		{codeWrongSequence, errMoved, errMoved},
 		{codeWrongSequence2, errMoved, errMoved},
 		{codeTooLarge, store.ErrTooLarge, store.ErrTooLarge},
+		{codeHeaderTooLarge, store.ErrTooLarge, store.ErrTooLarge},
 		{codeInsufficient, store.ErrUnavailable, store.ErrUnknown},
 		{codeNoStorage, store.ErrUnavailable, store.ErrUnknown},
 		{codeNotAvailable, store.ErrUnavailable, store.ErrUnknown},
@@ -133,6 +150,17 @@ func TestWhatErrorCodesProve(t *testing.T) {
 			if !errors.Is(err, want) || errors.Is(err, store.ErrUnknown) != errors.Is(want, store.ErrUnknown) {
 				t.Errorf("error %d with %d replicas: %v, want %v", c.code, replicas, err, want)
 			}
+		}
+	}
+	for code, want := range map[int]error{codeNoMessage: errAbsent, codeSequenceNotFound: errAbsent,
+		codeNotAvailable: store.ErrUnavailable} {
+		refusal := &apiError{Code: code}
+		if err := readError(refusal); !errors.Is(err, want) {
+			t.Errorf("error %d of a read: %v, want %v", code, err, want)
+		}
+		err := describeStore(t.Context(), refusal)
+		if errors.Is(err, store.ErrUnavailable) != errors.Is(want, store.ErrUnavailable) {
+			t.Errorf("error %d as a store is opened: %v", code, err)
 		}
 	}
 	var moved *movedError

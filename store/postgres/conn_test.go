@@ -3,7 +3,9 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -76,6 +79,20 @@ func TestVersionsAndNumbers(t *testing.T) {
 		}
 		seen[v] = true
 	}
+	if n := (row{{0xff, 0xff, 0xff, 0xfe}}).int(0); n != -2 {
+		t.Errorf("four bytes of -2 are %d", n)
+	}
+}
+
+// TestWhoseNameACertificateHas: that of the options, else that of the host.
+func TestWhoseNameACertificateHas(t *testing.T) {
+	t.Parallel()
+	for want, settings := range map[string]*tls.Config{"h": {}, "n": {ServerName: "n"}} { // order-free
+		c := must.Get((&wire{options: Options{TLS: settings}}).config("h:5"))(t)
+		if c.TLSConfig.ServerName != want || c.Host != "h" || c.Port != 5 {
+			t.Errorf("%s:%d is asked for the name %q, want %q", c.Host, c.Port, c.TLSConfig.ServerName, want)
+		}
+	}
 }
 
 var errStopped = errors.New("the caller gave up")
@@ -118,6 +135,10 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if err := readError(c.ctx, c.err); errors.Is(err, store.ErrUnknown) ||
+				c.ctx == ended && !errors.Is(err, errStopped) {
+				t.Errorf("of a read: %v", err)
+			}
 			err := writeError(c.ctx, c.err)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) || errors.Is(err, store.ErrUnknown) != c.unknown {
 				t.Errorf("%v; want %v, unknown %v", err, c.want, c.unknown)
@@ -160,6 +181,17 @@ func TestServers(t *testing.T) {
 				t.Errorf("%v; want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestTheNearestServer: of several servers that do not take us the error is that of the one that came furthest.
+func TestTheNearestServer(t *testing.T) {
+	t.Parallel()
+	for i, err := range []error{io.EOF, fmt.Errorf("%w: %w", store.ErrUnavailable, errStandby), store.ErrUnavailable,
+		answer("FATAL", codePassword)} {
+		if got := rank(&dialError{"h", err}); got != i {
+			t.Errorf("%v has rank %d, want %d", err, got, i)
+		}
 	}
 }
 

@@ -125,4 +125,7 @@ func TestOpenRefusesOptions(t *testing.T) {
 		cases[path] = refusal.Says(Options{Servers: []string{"zk"}, Path: path}, nil, part)
 	}
 	refusal.All(t, Open, cases)
+	if err := checkPath("/" + strings.Repeat("p", 199)); err != nil {
+		t.Errorf("200 bytes: %v", err)
+	}
 }
