@@ -99,42 +99,6 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestUnserved: where nothing answers the body is a Fault as elsewhere.
-func TestUnserved(t *testing.T) {
-	t.Parallel()
-	c := (&acting{}).config(t)
-	for _, want := range []string{
-		`GET /v1/kill 405 POST {"error":"/v1/kill takes POST, not GET"}`,
-		`POST /v1/status 405 GET, HEAD {"error":"/v1/status takes GET, not POST"}`,
-		`GET /v1/x 404  {"error":"there is no /v1/x; try: GET /v1/openapi.json"}`,
-		`PUT /v1/ 404  {"error":"there is no /v1/; try: GET /v1/openapi.json"}`,
-	} {
-		asked := strings.Fields(want)
-		r := request(c, asked[0], asked[1], trusted)
-		got := fmt.Sprint(asked[0], " ", asked[1], " ", r.StatusCode, " ", r.Header.Get("Allow"), " ", body(t, r))
-		if got != want+"\n" || r.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("got %s as %s, want %s", got, r.Header.Get("Content-Type"), want)
-		}
-	}
-}
-
-// Whoever reaches the port of a member without a token can look, and change nothing.
-func TestActionsNeedAToken(t *testing.T) {
-	t.Parallel()
-	a := &acting{answer: cluster.Result{Accepted: true}}
-	c := a.config(t)
-	c.Token = ""
-	r := request(c, "POST", "/v1/kill?job=etl", nil)
-	if got := body(t, r); r.StatusCode != http.StatusForbidden || !strings.Contains(got, "--api-token") ||
-		a.said != nil {
-		t.Errorf("%s %s, the cluster was told %q", r.Status, got, a.said)
-	}
-	c.Actions = nil
-	if r := request(c, "POST", "/v1/kill?job=etl", nil); r.StatusCode != http.StatusNotFound {
-		t.Errorf("without actions: %s", r.Status)
-	}
-}
-
 // hanging is a cluster that does not answer.
 type hanging struct{ *acting }
 
@@ -171,40 +135,5 @@ func TestSubmission(t *testing.T) {
 	names := []string{"cluster.SubmitJob", "cluster.SubmitJob", "cluster.UpdateJob", "cluster.SubmitJob"}
 	if !slices.EqualFunc(a.said, names, strings.HasPrefix) || !strings.Contains(a.said[1], "parks") {
 		t.Errorf("the cluster was told %q", a.said)
-	}
-}
-
-// written is a cluster to which entries are written, and read again.
-type written struct {
-	acting
-	t *testing.T
-}
-
-func (w *written) Propose(_ context.Context, c ...cluster.Command) ([]cluster.Result, error) {
-	e, ok, err := w.value.Decode(w.value.Index()+1,
-		cluster.Entry{Writer: "w", Seq: uint64(w.value.Index()), Commands: c}.Encode())
-	if !ok {
-		w.t.Fatalf("nobody reads it: %v", err)
-	}
-	next, did := w.value.Apply(e)
-	w.value = next
-	return did.Results, nil
-}
-
-// A new cluster has pauses: what people ask of the API, it takes.
-func TestPauseInANewCluster(t *testing.T) {
-	t.Parallel()
-	w := &written{t: t}
-	c := w.config(t)
-	w.value, _ = cluster.Value{}.Do(1, 0,
-		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
-	c.Actions.Operator = operate.New(w, nil, nil, nil, "API of a")
-	for _, action := range []string{"pause", "resume"} {
-		if r := request(c, "POST", "/v1/"+action+"?job=etl", trusted); r.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s", action, r.Status)
-		}
-		if j, _ := w.value.Job("etl"); j.Paused() != (action == "pause") {
-			t.Errorf("after %s: %+v", action, j)
-		}
 	}
 }

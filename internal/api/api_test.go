@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -299,7 +300,9 @@ func TestAsked(t *testing.T) {
 		}
 		var fault api.Fault // it is said once, and nothing else is
 		if err := json.Unmarshal([]byte(answer), &fault); r.StatusCode >= http.StatusBadRequest &&
-			strings.HasPrefix(w[2], "/v1/") && (err != nil || fault.Error == "") {
+			strings.HasPrefix(w[2], "/v1/") && (err != nil || fault.Error == "") ||
+			r.StatusCode == http.StatusMethodNotAllowed &&
+				!strings.Contains(answer, "takes "+strings.Split(r.Header.Get("Allow"), ",")[0]+",") {
 			t.Errorf("%.200s\ngot %.500s, %v", question, answer, err)
 		}
 	}
@@ -314,21 +317,28 @@ func askable(t *testing.T) map[string]api.Config {
 	past := newLog(t, 2, 1000, 2000, 3400, 4000)
 	docs := memory.New().Open()
 	t.Cleanup(func() { docs.Close() })
+	lost := newLog(t, 2, 1000, 2000, 3000)
+	lost.err = errors.New("the store is away")
 	refuses := &acting{answer: cluster.Result{Reason: "there is no such job"}}
+	tokenless := refuses.config(t)
+	tokenless.Token = ""
 	hangs := &acting{err: context.DeadlineExceeded}
 	return map[string]api.Config{
 		"open":    config(t),
 		"closed":  closed,
 		"empty":   {Value: nobody},
 		"past":    {Value: func() cluster.Value { return past.values[4] }, Past: &view.Past{Historian: past}},
+		"lost":    {Value: nobody, Past: &view.Past{Historian: lost}},
 		"new":     {Value: nobody, Past: &view.Past{Historian: newLog(t, 0)}},
 		"logless": {Value: nobody, Store: "file:x", Protocol: "lease"},
 		"placed": {Value: nobody, Member: "a", Store: "file:x", Place: "the_place",
 			Local: func() any { return nobody }},
-		"journal": {Value: nobody, Journal: journal.NewMemory(1)},
-		"calls":   {Value: nobody, Lookout: view.NewLookout(docs, protocol.Now)},
-		"away":    {Value: nobody, Journal: records{err: store.ErrUnavailable}},
-		"acts":    refuses.config(t),
-		"hangs":   hangs.config(t),
+		"journal":   {Value: nobody, Journal: journal.NewMemory(1)},
+		"calls":     {Value: nobody, Lookout: view.NewLookout(docs, protocol.Now)},
+		"away":      {Value: nobody, Journal: records{err: store.ErrUnavailable}},
+		"acts":      refuses.config(t),
+		"accepts":   (&acting{answer: cluster.Result{Accepted: true}}).config(t),
+		"tokenless": tokenless,
+		"hangs":     hangs.config(t),
 	}
 }
