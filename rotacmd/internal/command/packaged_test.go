@@ -2,7 +2,6 @@ package command
 
 import (
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
@@ -103,69 +102,50 @@ func TestHealthKeepsItsTokenToItself(t *testing.T) {
 	}
 }
 
-// TestHealthOfAnotherCluster: a member of another cluster that has taken the port does not pass for one that is down.
+// TestHealthOfAnotherCluster: a member of another cluster that has taken the port does not pass for one that is down. A
+// probe for life hears nothing of it, nor of what is no member, and needs no token.
 func TestHealthOfAnotherCluster(t *testing.T) {
 	p := newPlace(t)
 	must.Succeed(t, os.Symlink("tasks", "link"))
-	said := api.Readiness{Ready: true, Reasons: []string{}, Member: "m", Store: placeOf("file:./tasks")}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(said)
-	}))
-	defer s.Close()
-	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte("hello"))
-	}))
-	defer anything.Close()
-	for _, c := range []struct {
-		args, store string
-		code        int
-		want        string
-	}{
-		{args: s.URL, want: "ok: member m of file:" + p.dir},
-		{args: "--member m --store file:link " + s.URL, want: "ok"},
-		{args: s.URL, store: "file:./tasks", want: "ok"},
-		{args: s.URL, store: "file:other", code: exitFailed, want: "is member m of file:" + p.dir},
-		{args: "--member n " + s.URL, code: exitFailed,
-			want: ", not n of that store\ntry: the address that the member wrote"},
-		{args: "--store etcd://a/x " + s.URL, code: exitFailed, want: "not a member of etcd://a/x"},
-		{args: anything.URL, code: exitFailed, want: "it answers 200 OK"},
-	} {
-		out, errs, code := with(map[string]string{"ROTA_STORE": c.store}, "", strings.Fields("health "+c.args)...)
-		if code != c.code || !strings.Contains(out+errs, c.want) {
-			t.Errorf("%s, %s: exit %d, want %d and %q:\n%s%s", c.args, c.store, code, c.code, c.want, out, errs)
-		}
-	}
-	if a, b := placeOf("etcd://me@b:1,a:2/x?tls=on"), placeOf("etcd://a:2,b:1/x"); a != b ||
-		a == placeOf("etcd://a:2,b:1/y") {
-		t.Errorf("places %s, %s", a, b)
-	}
-}
-
-// TestLiveOfAnotherCluster: a probe for life hears nothing of another cluster's member, nor of what is no member,
-// though it has no token.
-func TestLiveOfAnotherCluster(t *testing.T) {
-	p := newPlace(t)
-	s := httptest.NewServer(api.Handler(api.Config{Member: "m", Store: "hidden", Place: placeOf("file:."),
+	s := httptest.NewServer(api.Handler(api.Config{Member: "m", Store: "hidden", Place: placeOf("file:./tasks"),
 		Token: "secret"}))
 	defer s.Close()
 	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
 	}))
 	defer anything.Close()
-	for args, want := range map[string]string{
-		s.URL: "ok\n", "--store file:. " + s.URL: "ok\n", "--store file:. --member m " + s.URL: "ok\n",
-		anything.URL: "ok\n",
-		"--store file:other " + s.URL: "what answers at " + s.URL + "/healthz is not a member of file:" +
-			p.dir + "/other",
-		"--member n " + s.URL:                       "is not n of that store",
-		"--store file:. --member n " + s.URL:        "is not n of file:" + p.dir,
-		"--store file:. --member m " + anything.URL: "is not m of file:" + p.dir,
-	} { // order-free: each by itself
-		out, errs, code := here("", strings.Fields("health --live "+args)...)
-		if good := code == exitOK; good != (want == "ok\n") || !strings.Contains(out+errs, want) ||
-			strings.Contains(out+errs, "hidden") {
-			t.Errorf("%s: exit %d, want %q:\n%s%s", args, code, want, out, errs)
+	const token, live, here = "health --api-token env:T ", "health --live ", "--store file:./tasks "
+	for _, c := range []struct {
+		args, store string
+		code        int
+		want        string
+	}{
+		{token + s.URL, "", exitOK, "ok: member m of file:" + p.dir},
+		{token + "--member m --store file:link " + s.URL, "", exitOK, "ok"},
+		{token + s.URL, "file:./tasks", exitOK, "ok"},
+		{token + s.URL, "file:other", exitFailed, "is member m of file:" + p.dir},
+		{token + "--member n " + s.URL, "", exitFailed, ", not n of that store\ntry: the address that the member"},
+		{token + "--store etcd://a/x " + s.URL, "", exitFailed, "not a member of etcd://a/x"},
+		{token + anything.URL, "", exitFailed, "it answers 200 OK"},
+		{live + s.URL, "", exitOK, "ok\n"},
+		{live + here + s.URL, "", exitOK, "ok\n"},
+		{live + here + "--member m " + s.URL, "", exitOK, "ok\n"},
+		{live + anything.URL, "", exitOK, "ok\n"},
+		{live + s.URL, "file:other", exitFailed, "what answers at " + s.URL +
+			"/healthz is not a member of file:" + p.dir + "/other"},
+		{live + "--member n " + s.URL, "", exitFailed, "is not n of that store"},
+		{live + here + "--member n " + s.URL, "", exitFailed, "is not n of file:" + p.dir},
+		{live + here + "--member m " + anything.URL, "", exitFailed, "is not m of file:" + p.dir},
+	} {
+		out, errs, code := with(map[string]string{"ROTA_STORE": c.store, "T": "secret"}, "", strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) || strings.Contains(out+errs, "hidden") {
+			t.Errorf("%s, %s: exit %d, want %d and %q:\n%s%s", c.args, c.store, code, c.code, c.want,
+				out, errs)
 		}
+	}
+	if a, b := placeOf("etcd://me@b:1,a:2/x?tls=on"), placeOf("etcd://a:2,b:1/x"); a != b ||
+		a == placeOf("etcd://a:2,b:1/y") {
+		t.Errorf("places %s, %s", a, b)
 	}
 }
 

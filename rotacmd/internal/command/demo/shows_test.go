@@ -1,11 +1,14 @@
 package demo
 
 import (
+	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
@@ -47,5 +50,38 @@ func TestALineThatIsBeingWritten(t *testing.T) {
 	must.Succeed(t, os.WriteFile(p.witness("b"), []byte("{\"partition\":\"x\"}\n{\"part"), 0o600))
 	if lines, err := p.readLines(); err != nil || len(lines) != 1 || lines[0].Partition != "x" {
 		t.Errorf("%+v, %v", lines, err)
+	}
+}
+
+// A run that was stopped does not go on, though it had started; one that was started again does.
+func TestRunning(t *testing.T) {
+	t.Parallel()
+	var lines []node.WitnessLine
+	for _, l := range []struct {
+		event, partition string
+		token            uint64
+	}{
+		{"join", "", 1}, {"start", "x", 2}, {"start", "y", 3}, {"stop", "x", 2}, {"stop", "y", 3}, {"start", "y", 3},
+		{"start", "x", 4}, {"act", "z", 5},
+	} {
+		lines = append(lines, node.WitnessLine{Event: l.event, Partition: l.partition, Token: l.token})
+	}
+	if got, want := running(lines), (map[run]bool{{"x", 4}: true, {"y", 3}: true}); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	p := &Play{dir: t.TempDir()}
+	for text, want := range map[string]string{"one\ntwo\n\n": `ends with "two"`, "one": `ends with "one"`,
+		"\n": "is empty"} {
+		must.Succeed(t, os.WriteFile(filepath.Join(p.dir, "a.log"), []byte(text), 0o600))
+		if got := p.said("a"); !strings.HasSuffix(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := p.said("b"); !strings.HasPrefix(got, "its log cannot be read: ") {
+		t.Errorf("no log: got %q", got)
 	}
 }
