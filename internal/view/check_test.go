@@ -247,6 +247,12 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 			p.leave(owner, true)
 			p.none = string(owner)
 		}, ""},
+		"dead letters of a job that was killed": {func(p *played) {
+			p.f.apply(cluster.SubmitJob{Job: "flow", Spec: flows.Spec("noop")})
+			letter := store.Put{Shard: flows.Dead, Segments: 1, Data: []byte("a")}
+			flows.Open(p.t, p.f.v, "flow", p.docs, store.Unit{Name: "1", Outputs: []store.Put{letter}})
+			p.f.apply(cluster.KillJob{Job: "flow"})
+		}, ""},
 		"a finished flow without dead letters": {func(p *played) { p.flows("flow", false) }, ""},
 		"a malformed file that no member has": {func(p *played) {
 			p.append(journal.Record{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli()})

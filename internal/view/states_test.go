@@ -203,6 +203,10 @@ func TestASourceThatNobodyHas(t *testing.T) {
 	if p := Of(v).Status().Problems; len(p) != 1 || p[0].Task != "rota.source.x" {
 		t.Errorf("a job comes from the source: %+v", p)
 	}
+	v = values.After(t, v, cluster.KillJob{Job: "y"})
+	if p := Of(v).Status().Problems; len(p) != 0 {
+		t.Errorf("its last job was killed: %+v", p)
+	}
 }
 
 // A plan shows who drains, and weights as they count.
@@ -267,8 +271,9 @@ func TestFailureTexts(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", task, got, want)
 		}
 	}
-	for n, want := range []string{"", "; nobody runs its task", "; nobody runs its 2 tasks"} {
-		if got := tasksText(n); got != want {
+	for n, want := range []string{"", "; nobody runs its task; 1 task waits for it",
+		"; nobody runs its 2 tasks; 2 tasks wait for it"} {
+		if got := tasksText(n) + heldText(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}

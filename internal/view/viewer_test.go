@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/flows"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/internal/view"
@@ -88,7 +89,10 @@ func TestWhatAViewerAdds(t *testing.T) {
 	if st, err := (view.Viewer{}).Status(ctx, alone); err != nil || st.Moves != nil || st.DeadLetters != 0 {
 		t.Errorf("a value alone says %+v, %v", st, err)
 	}
-	if f, err := view.FlowOf(ctx, p.docs, p.f.v, "none"); f != nil || err != nil {
-		t.Errorf("no job has the flow %+v, %v", f, err)
+	p.f.apply(cluster.SubmitJob{Job: "new", Spec: flows.Spec("noop")}) // nobody has begun it
+	for _, id := range []cluster.JobID{"none", "new"} {
+		if f, err := view.FlowOf(ctx, p.docs, p.f.v, id); f != nil || err != nil {
+			t.Errorf("job %s has the flow %+v, %v", id, f, err)
+		}
 	}
 }
