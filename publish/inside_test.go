@@ -170,6 +170,9 @@ func TestAWriteOfNothingPasses(t *testing.T) {
 		if d := to.at[6].Sub(to.at[5]); d > 50*time.Millisecond {
 			t.Errorf("it was tried again after %v", d)
 		}
+		if at := w.Sinks()[0].LastErrorAtMS; at != to.at[5].UnixMilli() {
+			t.Errorf("the last error was at %d, want %v", at, to.at[5])
+		}
 		stop()
 		must.Succeed(t, <-ended)
 	})
