@@ -33,6 +33,10 @@ func TestSeveralSinksInAText(t *testing.T) {
 			t.Errorf("%q is %q", text, got)
 		}
 	}
+	dirs, from, err := dirsFrom(env{getenv: func(string) string { return "a,b c" }}, nil, nil)
+	if !slices.Equal(dirs, []string{"a", "b c"}) || from != "environment ROTA_TASKS" || err != nil {
+		t.Errorf("directories of tasks are separated by commas: %q, %s, %v", dirs, from, err)
+	}
 }
 
 func TestBadSinks(t *testing.T) {
