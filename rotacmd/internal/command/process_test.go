@@ -222,4 +222,7 @@ func TestLimitGarbage(t *testing.T) {
 	if got := now(); got != 90 {
 		t.Errorf("in the end it is %d", got)
 	}
+	if c := (&collector{before: 90, stopped: true}); c.adjust() || now() != 90 {
+		t.Errorf("it is set after the end: %d", now())
+	}
 }
