@@ -114,12 +114,13 @@ func TestWhyInWords(t *testing.T) {
 	}
 	o.journaled(operate.Answer{Unheard: errors.New("deaf")})
 	o.journaled(operate.Answer{Unjournaled: errors.New("full")})
+	o.complain(errors.Join(errors.New("one"), errors.New("two")), nil)
 	if text := out.String(); !containsAll(text, []string{
 		"x is moving on a, on its way to b since 11:59:00 (1m).\n  because a is draining\n", "y is malformed on a.\n  came    from c: c left\n", "  labels  zone=z\n",
 		"  token   7\n", "  slots   a:1\n", "  rounds  last at 11:57:00, next at 12:02:00\n",
 		"  part    x#k is waiting: pin: b is away\n", "history\n  11:00:00  run-error  no\n",
 		"\n3  12:00:00  w  (a duplicate: did nothing) kill-job x\n3  12:00:00  w  kill-job y (did nothing: no such job)\n",
-		"see it within 20 s: deaf\n", "not in the journal: full\n",
+		"see it within 20 s: deaf\n", "not in the journal: full\n", "rota: one; two\n",
 	}) || strings.Contains(text, "old line") {
 		t.Errorf("it says\n%s", text)
 	}
