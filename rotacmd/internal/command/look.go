@@ -152,7 +152,8 @@ func newWhy(e env) *cobra.Command {
 	})
 }
 
-func (o *observer) printWhy(w *view.Why) error {
+// whyHead is the sentence that why begins with.
+func (o *observer) whyHead(w *view.Why) string {
 	head := fmt.Sprintf("%s is %s", w.Task.Task, w.State)
 	if w.Malformed != nil {
 		head = fmt.Sprintf("%s has a malformed file; its last good version is %s", w.Task.Task, w.State)
@@ -169,7 +170,11 @@ func (o *observer) printWhy(w *view.Why) error {
 	if w.Partitions != nil {
 		head += ": " + grouped(w.Partitions.Total) + " partitions" + taskText(*w.Partitions)
 	}
-	fmt.Fprintln(o.stdout, printable(head)+".")
+	return head + "."
+}
+
+func (o *observer) printWhy(w *view.Why) error {
+	fmt.Fprintln(o.stdout, printable(o.whyHead(w)))
 	row := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(o.stdout, "  %-8s%s\n", name, printable(text))
