@@ -280,8 +280,11 @@ func TestFileAppendsAndMendsATornLine(t *testing.T) {
 			t.Errorf("line %q: %v, value %v, want %d", l, err, s.Points, i)
 		}
 	}
-	if _, err := NewFile(filepath.Join(path, "no"), Options{}); !errors.Is(err, syscall.ENOTDIR) {
-		t.Errorf("below a file: %v", err)
+	for name, want := range map[string]error{path: syscall.ENOTDIR, t.TempDir(): os.ErrNotExist} { // order-free
+		_, err := NewFile(filepath.Join(name, "no", "such"), Options{})
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), "open file for samples") {
+			t.Errorf("below %s: %v", name, err)
+		}
 	}
 }
 

@@ -83,6 +83,36 @@ func TestActions(t *testing.T) {
 			!strings.Contains(got, `"said":"`) {
 			t.Errorf("%s: %s, %s, the cluster was told %q; want %s", path, r.Status, got, a.said, want)
 		}
+		for name, change := range map[string]func(*http.Request){ // order-free: each by itself
+			"without a token":    func(*http.Request) {},
+			"with a wrong token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer secrets") },
+			"from a page elsewhere": func(r *http.Request) {
+				trusted(r)
+				r.Header.Set("Origin", "https://example.com")
+			},
+		} {
+			a.said = nil
+			if r := request(c, "POST", path, change); r.StatusCode/100 != 4 || a.said != nil {
+				t.Errorf("%s %s: %s, the cluster was told %q", path, name, r.Status, a.said)
+			}
+		}
+	}
+}
+
+// Whoever reaches the port of a member without a token can look, and change nothing.
+func TestActionsNeedAToken(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Accepted: true}}
+	c := a.config(t)
+	c.Token = ""
+	r := request(c, "POST", "/v1/kill?job=etl", nil)
+	if got := body(t, r); r.StatusCode != http.StatusForbidden || !strings.Contains(got, "--api-token") ||
+		a.said != nil {
+		t.Errorf("%s %s, the cluster was told %q", r.Status, got, a.said)
+	}
+	c.Actions = nil
+	if r := request(c, "POST", "/v1/kill?job=etl", nil); r.StatusCode != http.StatusNotFound {
+		t.Errorf("without actions: %s", r.Status)
 	}
 }
 

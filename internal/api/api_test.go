@@ -320,8 +320,6 @@ func askable(t *testing.T) map[string]api.Config {
 	lost := newLog(t, 2, 1000, 2000, 3000)
 	lost.err = errors.New("the store is away")
 	refuses := &acting{answer: cluster.Result{Reason: "there is no such job"}}
-	tokenless := refuses.config(t)
-	tokenless.Token = ""
 	hangs := &acting{err: context.DeadlineExceeded}
 	return map[string]api.Config{
 		"open":    config(t),
@@ -333,12 +331,11 @@ func askable(t *testing.T) map[string]api.Config {
 		"logless": {Value: nobody, Store: "file:x", Protocol: "lease"},
 		"placed": {Value: nobody, Member: "a", Store: "file:x", Place: "the_place",
 			Local: func() any { return nobody }},
-		"journal":   {Value: nobody, Journal: journal.NewMemory(1)},
-		"calls":     {Value: nobody, Lookout: view.NewLookout(docs, protocol.Now)},
-		"away":      {Value: nobody, Journal: records{err: store.ErrUnavailable}},
-		"acts":      refuses.config(t),
-		"accepts":   (&acting{answer: cluster.Result{Accepted: true}}).config(t),
-		"tokenless": tokenless,
-		"hangs":     hangs.config(t),
+		"journal": {Value: nobody, Journal: journal.NewMemory(1)},
+		"calls":   {Value: nobody, Lookout: view.NewLookout(docs, protocol.Now)},
+		"away":    {Value: nobody, Journal: records{err: store.ErrUnavailable}},
+		"acts":    refuses.config(t),
+		"accepts": (&acting{answer: cluster.Result{Accepted: true}}).config(t),
+		"hangs":   hangs.config(t),
 	}
 }

@@ -200,3 +200,21 @@ func TestCallsInTheAPI(t *testing.T) {
 		t.Errorf("it shows %s", got)
 	}
 }
+
+// TestConfigure changes what is named, and refuses the rest.
+func TestConfigure(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"?retention=7&job_scheduler=greedy": cluster.Configure{JobScheduler: "greedy", Retention: 7}.String(),
+		"?move_budget=0":                    cluster.Configure{MoveBudget: cluster.NoMoves}.String(),
+		"":                                  "", "?retention=0": "", "?retention=x": "", "?move_budget=-1": "", "?color=red": "",
+		"?retention=0&job_scheduler=greedy": "", "?format=99999999999": "",
+	} { // order-free: each by itself
+		done := &acting{answer: cluster.Result{Accepted: true}}
+		r := request(done.config(t), "POST", "/v1/configure"+query, trusted)
+		said := strings.TrimPrefix(strings.Join(done.said, " "), "cluster.Configure ")
+		if code := map[bool]int{true: 400, false: 200}[want == ""]; r.StatusCode != code || said != want {
+			t.Errorf("%s: %s, the cluster was told %q, want %q", query, r.Status, said, want)
+		}
+	}
+}

@@ -201,7 +201,7 @@ func TestOpenOnAFile(t *testing.T) {
 	}
 }
 
-// TestNoDirectory: without a name nothing is made in the working directory, whoever may enter it.
+// TestNoDirectory: an empty name makes no store in the working directory, not even in a private one.
 func TestNoDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must.Succeed(t, os.Chmod(".", 0o700))

@@ -135,7 +135,7 @@ func (l *line) reconnected(c *nc.Conn) {
 	l.connected(c)
 }
 
-// refused is told of an attempt to connect again that came to nothing.
+// refused notes why an attempt to connect again has failed.
 func (l *line) refused(_ *nc.Conn, err error) {
 	if hint := remote.CertificateHint(err); hint != "" {
 		err = fmt.Errorf("%w (%s)", err, hint)

@@ -135,8 +135,8 @@ func (h *hosts) Len() int {
 // maxPause is the longest pause between two rounds of attempts.
 const maxPause = 320 * time.Millisecond
 
-// Next implements zk.HostProvider. The library is not told that a round has ended: it would pause for a second then,
-// and refuse what waits. It also looks only then whether it was closed, so it is told when there shall be no attempt.
+// Next implements zk.HostProvider. The library is not told that a round has ended: it would pause for a second, and
+// refuse what waits. It notices that it was closed only at the end of a round, so from then on each attempt ends one.
 func (h *hosts) Next() (server string, retryStart bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

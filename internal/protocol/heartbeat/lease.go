@@ -209,7 +209,8 @@ type Text struct {
 	Member string `json:"member,omitempty"` // the owner, if it is a member
 	Owner  string `json:"owner,omitempty"`  // the owner, if it is a process with locks that has a name
 	// State is [Live], or [Fenced] for good, under the protocol whose members fence whom they take over. Tied: it goes
-	// with its process. New: this write made it, and may come late, when others have removed what a later one made.
+	// with its process. New: the owner had no version of it when it wrote this. Such a write that comes late makes the
+	// document again after others have removed it.
 	State string `json:"state,omitempty"`
 	Tied  bool   `json:"tied,omitempty"`
 	New   bool   `json:"new,omitempty"`

@@ -242,8 +242,8 @@ func TestAPausedLeader(t *testing.T) {
 	}
 }
 
-// A leader that is told to leave, and is silent meanwhile, finds that another start has taken its name. Nobody hears
-// any more that it wants to leave, so it ends, and the other one joins.
+// A leader is told to leave, and then is silent for so long that another start takes its name. It can no longer say
+// that it wants to leave, so it ends, and the other one joins.
 func TestTheNameIsTakenWhileItsOwnerLeaves(t *testing.T) {
 	t.Parallel()
 	s := led(t, "a")

@@ -27,10 +27,14 @@ func openHandle(*testing.T) func(t *testing.T) *Handle {
 	}
 }
 
-// While nothing is taken from its member, a handle is one like any other. The rest of package gate is tested in faults.
-func TestHandleSeed(t *testing.T)  { t.Parallel(); storetest.Seed(t, openHandle) }
-func TestHandleWatch(t *testing.T) { t.Parallel(); storetest.Watch(t, openHandle) }
-func TestHandleQueue(t *testing.T) { t.Parallel(); storetest.Queue(t, openHandle) }
+// While nothing is taken from its member, a handle is one like any other.
+func TestHandleDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, openHandle) }
+func TestHandleLog(t *testing.T)      { t.Parallel(); storetest.Log(t, openHandle) }
+func TestHandleSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, openHandle) }
+func TestHandleWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, openHandle) }
+func TestHandleLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, openHandle) }
+func TestHandleQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, openHandle) }
+func TestHandleSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, openHandle) }
 
 // bench is a handle with something on it, and a witness on the same store.
 type bench struct {

@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFollowersEndOnAFullDisk: whoever follows ends at the first record or state that is not written.
+// TestFollowersEndOnAFullDisk: a command that follows ends with the first record or state that it cannot write.
 func TestFollowersEndOnAFullDisk(t *testing.T) {
 	for name, follow := range map[string]func(context.Context, *observer) error{
 		"events": func(ctx context.Context, o *observer) error {
@@ -69,7 +69,7 @@ func TestFollowersEndOnAFullDisk(t *testing.T) {
 						t.Error("it ends with", err)
 					}
 				case <-time.After(time.Minute):
-					t.Error("it goes on")
+					t.Error("it has not ended within a minute")
 				}
 			})
 		})
